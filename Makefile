@@ -1,0 +1,53 @@
+# Everything a person or CI types. `make help` lists it.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check
+
+
+.DEFAULT_GOAL := help
+.PHONY: help chat install test lint format bench lock clean
+
+help:  ## list these targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
+
+chat: install  ## talk to the agent `main` in this terminal (installs what is missing)
+	@$(BIN)/scrubjay chat
+
+install: $(VENV)/.ready  ## set up .venv with what running needs
+
+test: $(VENV)/.ready-test lint  ## everything that CI runs
+	$(BIN)/python -m pytest -q
+
+lint: $(VENV)/.ready-test  ## format check, lint, types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: $(VENV)/.ready-test  ## rewrite the sources in the house's format
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/.ready-test  ## measure throughput, delay, memory and start, beside a bare bot
+	$(BIN)/python -m bench
+
+lock: $(VENV)/.ready-test  ## resolve the dependencies anew and write the lock files
+	./requirements/lock
+
+clean:  ## remove .venv and caches
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache tests/emulators/node/node_modules
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Scrubjay needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.ready: $(BIN)/python requirements/run.txt pyproject.toml
+	$(PIP) install --quiet --require-hashes -r requirements/run.txt
+	$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.ready-test: $(VENV)/.ready requirements/test.txt tests/emulators/node/package-lock.json
+	$(PIP) install --quiet --require-hashes -r requirements/test.txt
+	cd tests/emulators/node && PATH="$(CURDIR)/$(BIN):$$PATH" npm ci --no-audit --no-fund --silent
+	@touch $@

@@ -1,0 +1,1 @@
+"""The wing: each platform translated to and from one vocabulary."""

@@ -1,0 +1,205 @@
+"""The vocabulary of every platform: what arrives, what is sent, and what an adapter is."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, Protocol
+
+Platform = Literal["telegram", "discord", "slack", "terminal"]
+ChatKind = Literal["private", "group"]
+AttachmentKind = Literal["image", "document", "audio", "voice", "video"]
+Purpose = Literal["reply", "command", "notice", "pairing"]
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """A place on a platform; `account` names which of our bots is in it. All ids are the platform's, as text."""
+
+    platform: Platform
+    account: str
+    id: str
+    thread: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """Who wrote a message. `name` is shown to people and never decides anything."""
+
+    id: str
+    name: str
+    is_bot: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A file that came with a message and is still on the platform; `Adapter.fetch` brings it by `ref`."""
+
+    kind: AttachmentKind
+    ref: str
+    name: str | None = None
+    mime: str | None = None
+    size_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """The message that another one replies to."""
+
+    message_id: str
+    sender_name: str
+    text: str
+    from_us: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Inbound:
+    """One message that arrived, or a new wording of one (`edited`).
+
+    `text` is as it was written; `clean` is without the mention of our own bot and, for a command, without `@ourbot`.
+    `addressed` says that the message is meant for us: a mention, a reply to us, a command for us; private chats always.
+    `foreign_command` marks a command that names another bot. `sent_at` is the platform's time, aware, in UTC.
+    `album` joins the messages that were sent as one. `guild` is the server or team. `raw` refers to the platform's event.
+    """
+
+    id: str
+    chat: Chat
+    kind: ChatKind
+    sender: Sender
+    text: str
+    clean: str
+    addressed: bool
+    sent_at: datetime
+    attachments: tuple[Attachment, ...] = ()
+    reply_to: Quote | None = None
+    chat_title: str | None = None
+    guild: str | None = None
+    album: str | None = None
+    edited: bool = False
+    foreign_command: bool = False
+    raw: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """The platform gave a chat a new id (a Telegram group that became a supergroup); it stays the same chat for us."""
+
+    old: Chat
+    new: Chat
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """An event that could not be translated; kept with the error so that it neither blocks the queue nor vanishes."""
+
+    account: str
+    platform: Platform
+    raw: str
+    error: str
+
+
+Event = Inbound | Migration | DeadLetter
+
+
+@dataclass(frozen=True, slots=True)
+class OutFile:
+    """A file to send: its bytes were read when the reply was committed, so that they cannot change after a check."""
+
+    name: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outbound:
+    """One message to be sent: Markdown `text` of one part, or one `file` (with `text` as its caption).
+
+    `plain` asks for the text without formatting, after a platform refused the formatted one.
+    `key` is the same at every attempt of the same part, for platforms that can tell a repeated request by it.
+    """
+
+    chat: Chat
+    text: str
+    key: str
+    reply_to: str | None = None
+    file: OutFile | None = None
+    purpose: Purpose = "reply"
+    plain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """What a chat may show about the messages it sent: `working` comes again every few seconds, `done` once."""
+
+    chat: Chat
+    message_ids: tuple[str, ...]
+    phase: Literal["working", "done"]
+
+
+@dataclass(frozen=True, slots=True)
+class MenuEntry:
+    """A command for the platform's own menu: a name without the slash, and one line of help."""
+
+    name: str
+    help: str
+
+
+class Receive(Protocol):
+    """Takes events in. Returns when they are committed: only then may the platform be told that we have them.
+
+    Raises whatever the store raises; the adapter then keeps the events unconfirmed and offers them again.
+    """
+
+    def __call__(self, events: Sequence[Event], /) -> Awaitable[None]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """An account is connected: `name` is the bot's own, `warnings` are sentences for the owner (missing rights)."""
+
+    name: str
+    warnings: tuple[str, ...] = ()
+
+
+class Adapter(Protocol):
+    """One account on one platform. Pure translation is elsewhere; this is the shell that connects, loops and sends.
+
+    Every method raises `adapters.errors` and nothing else, apart from cancellation and what `receive` raises.
+    """
+
+    @property
+    def platform(self) -> Platform: ...
+
+    @property
+    def account(self) -> str: ...
+
+    @property
+    def healthy_within_seconds(self) -> float | None:
+        """How old `heard_at` may be before the account counts as deaf; None: silence says nothing."""
+        ...
+
+    async def run(self, receive: Receive, ready: Callable[[Ready], None], menu: Sequence[MenuEntry]) -> None:
+        """Connect, call `ready`, and hand over events until cancelled. Returning means that the account has ended.
+
+        `ready` may be called again after a reconnection. Whoever runs the adapter restarts it with backoff when it raises
+        `Transient`, and stops it for good on `Unauthorized`.
+        """
+        ...
+
+    def parts(self, text: str) -> list[str]:
+        """Split Markdown into parts that each fit one message of the platform; pure; [] for blank text."""
+        ...
+
+    async def send(self, message: Outbound) -> str:
+        """Send one part and return the platform's id of it."""
+        ...
+
+    async def fetch(self, attachment: Attachment, *, max_bytes: int) -> bytes:
+        """Return the attachment's bytes; `Rejected(reason="too_long")` when they are more than `max_bytes`."""
+        ...
+
+    async def show(self, activity: Activity) -> None:
+        """Show that something happens in a chat, as far as the platform can; best effort, may be dropped."""
+        ...
+
+    async def close(self) -> None:
+        """Release connections; called once, after `run` has ended."""
+        ...

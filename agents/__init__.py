@@ -1,0 +1,1 @@
+"""The living floor: workspace, prompt, model, tools, the turn and the transcript."""

@@ -1,0 +1,72 @@
+"""What the living floor may raise: one root, and one leaf for each thing a caller does about it.
+
+AgentError
+├── ModelError              the model gave no answer; `sentence` is what the user may read, `str()` is for the log
+│   ├── ModelUnavailable    transient: try again, not before `retry_after_seconds`
+│   ├── ModelRejected       the request will be refused again as it is
+│   ├── ContextOverflow     the request is larger than the model's window
+│   └── ModelUnauthorized   the key is missing, wrong or not allowed to use this model
+├── ToolFailed              a tool cannot do what was asked; becomes an error result for the model
+└── TurnStopped             somebody stopped the turn
+"""
+
+
+class AgentError(Exception):
+    """The root: everything that `agents` raises on its own account."""
+
+
+class ModelError(AgentError):
+    """The model gave no answer. `sentence` is plain, holds no secret and no markup of a server."""
+
+    def __init__(self, detail: str, *, sentence: str) -> None:
+        super().__init__(detail)
+        self.sentence = sentence
+
+
+class ModelUnavailable(ModelError):
+    """Overloaded, rate-limited, unreachable, or cut off in the middle: the same request may succeed later."""
+
+    def __init__(
+        self,
+        detail: str,
+        *,
+        sentence: str = "The model cannot be reached at the moment. Please try again in a little while.",
+        retry_after_seconds: float | None = None,
+    ) -> None:
+        super().__init__(detail, sentence=sentence)
+        self.retry_after_seconds = retry_after_seconds
+
+
+class ModelRejected(ModelError):
+    """The model's server refuses this request and will refuse it again."""
+
+    def __init__(
+        self, detail: str, *, sentence: str = "The model refused this request; the owner finds the reason in the log."
+    ) -> None:
+        super().__init__(detail, sentence=sentence)
+
+
+class ContextOverflow(ModelRejected):
+    """The request does not fit the model's window."""
+
+    def __init__(
+        self, detail: str, *, sentence: str = "This conversation has become too long for the model to read in one go."
+    ) -> None:
+        super().__init__(detail, sentence=sentence)
+
+
+class ModelUnauthorized(ModelError):
+    """The key is missing, wrong, or not allowed to use this model."""
+
+    def __init__(
+        self, detail: str, *, sentence: str = "The model does not accept our key; the owner has to check it."
+    ) -> None:
+        super().__init__(detail, sentence=sentence)
+
+
+class ToolFailed(AgentError):
+    """A tool cannot do what was asked. The sentence goes to the model as an error result."""
+
+
+class TurnStopped(AgentError):
+    """The turn was stopped from outside."""

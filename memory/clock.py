@@ -1,0 +1,69 @@
+"""The one clock: now, the user's zone, the user day, and sleeping; everything that asks for time asks here."""
+
+import asyncio
+import time
+from datetime import UTC, date, datetime
+from typing import Protocol
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from memory.errors import UnknownZone
+
+
+class Clock(Protocol):
+    """Time as the product sees it; `memory.testing.FakeClock` is the double."""
+
+    @property
+    def zone(self) -> ZoneInfo: ...
+
+    def now(self) -> datetime:
+        """Return the present instant, aware, in UTC."""
+        ...
+
+    def monotonic(self) -> float:
+        """Return seconds from an arbitrary start, never going back."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait for `seconds` of this clock."""
+        ...
+
+
+class SystemClock:
+    """The machine's clock, with the user's zone."""
+
+    def __init__(self, zone: ZoneInfo) -> None:
+        self.zone = zone
+
+    def now(self) -> datetime:
+        """Return the present instant, aware, in UTC."""
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        """Return the machine's monotonic seconds."""
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait for `seconds` on the event loop."""
+        await asyncio.sleep(seconds)
+
+
+def zone_named(name: str | None) -> ZoneInfo:
+    """Return the zone called `name` (IANA), or the host's for None; `UnknownZone` when there is none."""
+    if name is None:
+        from tzlocal import get_localzone_name
+
+        name = get_localzone_name() or "UTC"
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise UnknownZone(name) from error
+
+
+def user_day(instant: datetime, zone: ZoneInfo) -> date:
+    """Return the local calendar date of an aware instant in the user's zone."""
+    return instant.astimezone(zone).date()
+
+
+def day_note(instant: datetime, zone: ZoneInfo) -> str:
+    """Return the name of that day's note, relative to a shelf: `memory/2026-01-26.md`."""
+    return f"memory/{user_day(instant, zone).isoformat()}.md"

@@ -1,0 +1,28 @@
+"""What the cellar may raise: one root, and one leaf for each thing a caller does about it.
+
+MemoryStoreError
+├── PathRefused        a path that this conversation may not touch; the sentence is for the agent and reveals nothing
+├── FileProblem        a path that it may touch, but not in this way (missing, a folder, too large, not text)
+├── DatabaseTooNew     a database written by a newer version; nothing was changed
+└── UnknownZone        no such time zone
+"""
+
+
+class MemoryStoreError(Exception):
+    """The root: everything that `memory` raises on its own account."""
+
+
+class PathRefused(MemoryStoreError):
+    """The path is not on a shelf that this conversation may use in this way."""
+
+
+class FileProblem(MemoryStoreError):
+    """The path is allowed, but the operation cannot be done on it; the sentence says why and what to do."""
+
+
+class DatabaseTooNew(MemoryStoreError):
+    """The database file has a newer schema than this version knows."""
+
+
+class UnknownZone(MemoryStoreError):
+    """The time zone's name is not known."""

@@ -1,0 +1,81 @@
+"""Shelves: which part of an agent's memory a path belongs to, and who may see it. Pure; no I/O."""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+OWNER = "owner"
+SHARED = "shared"
+SHARED_FILES = ("AGENTS.md", "SOUL.md", "IDENTITY.md", "TOOLS.md")
+
+_SAFE = re.compile(r"[A-Za-z0-9_-]")
+_SHARED_FOLDED = frozenset(name.casefold() for name in SHARED_FILES)
+_SHELF_ROOTS = ("people", "groups")
+
+
+@dataclass(frozen=True, slots=True)
+class Audience:
+    """What a conversation may see: its `shelf` (`owner`, `people/<id>` or `groups/<id>`). Decided by the router only."""
+
+    shelf: str
+
+    @property
+    def is_owner(self) -> bool:
+        """True for the owner's private chat, which reads every shelf."""
+        return self.shelf == OWNER
+
+    @property
+    def kind(self) -> Literal["private", "group"]:
+        """`group` for a group's shelf, else `private`."""
+        return "group" if self.shelf.startswith("groups/") else "private"
+
+    @property
+    def folder(self) -> str:
+        """The shelf's folder below the workspace: empty for the owner, else `people/<id>` or `groups/<id>`."""
+        return "" if self.is_owner else self.shelf
+
+    def path(self, name: str) -> str:
+        """Return the workspace-relative path of `name` (such as `MEMORY.md`) on this conversation's own shelf."""
+        return f"{self.folder}/{name}" if self.folder else name
+
+    def may_read(self, path: str) -> bool:
+        """Tell whether a normal workspace-relative path may be read: shared files and the own shelf; the owner, all."""
+        shelf = shelf_of(path)
+        return self.is_owner or shelf in (SHARED, self.shelf)
+
+    def may_write(self, path: str) -> bool:
+        """Tell whether a path may be written: the own shelf only, and never the shared files."""
+        return shelf_of(path) == self.shelf
+
+
+def shelf_of(path: str) -> str:
+    """Return the shelf of a normal workspace-relative path: total, every path has exactly one.
+
+    `people/<id>/…` and `groups/<id>/…` are those shelves, the four shared files are `shared`, everything else is the
+    owner's. The shared names are compared without case, because some file systems do; `people` and `groups` alone, and
+    files directly in them, belong to nobody but the owner.
+    """
+    parts = path.split("/")
+    if len(parts) == 1 and parts[0].casefold() in _SHARED_FOLDED:
+        return SHARED
+    if len(parts) >= 3 and parts[0] in _SHELF_ROOTS:
+        return f"{parts[0]}/{parts[1]}"
+    return OWNER
+
+
+def encode_id(text: str) -> str:
+    """Return `text` as one path component: characters outside `[A-Za-z0-9_-]` are percent-encoded, byte by byte.
+
+    The mapping is reversible, so two ids never meet in one folder.
+    """
+    return "".join(c if _SAFE.fullmatch(c) else "".join(f"%{b:02X}" for b in c.encode("utf-8", "replace")) for c in text)
+
+
+def person_shelf(name: str) -> str:
+    """Return the shelf of a person: `name` is that under `people:` or `<platform>-<id>`."""
+    return f"people/{encode_id(name)}"
+
+
+def group_shelf(platform: str, chat_id: str) -> str:
+    """Return the shelf of a group: `groups/<platform>-<chat id>`, encoded."""
+    return f"groups/{encode_id(f'{platform}-{chat_id}')}"
