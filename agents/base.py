@@ -90,6 +90,10 @@ class Model(Protocol):
 
     def respond(self, request: Request) -> AsyncIterator[ModelEvent]: ...
 
+    async def preload(self) -> None:
+        """Load what the first answer needs, off the event loop; a failure shows at the first answer."""
+        ...
+
     async def close(self) -> None:
         """Release connections."""
         ...

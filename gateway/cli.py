@@ -1,5 +1,193 @@
-"""The command line."""
+"""The command line: `scrubjay init`, `chat`, `run`, `check-config`, `route explain`, `pair`, `version`."""
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from gateway.config import Config
+    from gateway.home import Home
+
+# Markdown and colours cost a tenth of a second at start; a help page does without.
+cli = typer.Typer(
+    name="scrubjay",
+    help="Message your agents on Telegram or in this terminal; what they remember is Markdown that you can read.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+route_cli = typer.Typer(help="Which agent answers where.", no_args_is_help=True, rich_markup_mode=None)
+pair_cli = typer.Typer(help="Let people in who wrote to a bot.", no_args_is_help=True, rich_markup_mode=None)
+cli.add_typer(route_cli, name="route")
+cli.add_typer(pair_cli, name="pair")
+
+HomeOption = Annotated[
+    Path | None,
+    typer.Option(envvar="SCRUBJAY_HOME", help="The folder with scrubjay.yaml and state/. [default: ~/.scrubjay]"),
+]
+
+MISTAKE = 2
+FAILED = 1
+
+
+@cli.command()
+def init(
+    home: HomeOption = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing; take the defaults.")] = False,
+) -> None:
+    """Write scrubjay.yaml and the agent's workspace. What exists is never overwritten."""
+    from gateway.init import initialise
+
+    place = _home(home)
+    report = initialise(place, os.environ, ask=None if yes else _ask)
+    for line in report:
+        typer.echo(line)
+
+
+@cli.command()
+def chat(
+    home: HomeOption = None,
+    agent: Annotated[str | None, typer.Option(help="The agent to talk to. [default: the default agent]")] = None,
+    demo: Annotated[bool, typer.Option("--demo", help="Use the built-in demo model, whatever is configured.")] = False,
+) -> None:
+    """Talk to an agent in this terminal. Piped input is read line by line, one message a line."""
+    from gateway.running import chat_here
+
+    config, place = _config(home)
+    name = agent or config.default_agent
+    if name not in config.agents:
+        raise _Mistake(f"There is no agent {name!r}. The agents are: {', '.join(config.agents)}.")
+    raise typer.Exit(chat_here(config, place, agent=name, demo=demo))
+
+
+@cli.command()
+def run(home: HomeOption = None) -> None:
+    """Connect every account of scrubjay.yaml and answer, until stopped."""
+    from gateway.running import serve
+
+    config, _ = _config(home)
+    raise typer.Exit(serve(config))
+
+
+@cli.command("check-config")
+def check_config(home: HomeOption = None) -> None:
+    """Read scrubjay.yaml and name every mistake in it: file, line, key."""
+    from gateway.explain import describe_config
+
+    config, place = _config(home)
+    for line in describe_config(config, place):
+        typer.echo(line)
+
+
+@cli.command()
+def version() -> None:
+    """Print the version."""
+    from scrubjay import __version__
+
+    typer.echo(f"scrubjay {__version__}")
+
+
+@route_cli.command("explain")
+def route_explain(
+    platform: Annotated[str, typer.Option(help="telegram, discord, slack or terminal.")],
+    chat: Annotated[str, typer.Option(help="The chat's id.")],
+    sender: Annotated[str, typer.Option(help="The sender's id.")],
+    home: HomeOption = None,
+    account: Annotated[str | None, typer.Option(help="Which of your bots. [default: the only one]")] = None,
+    thread: Annotated[str | None, typer.Option(help="The thread's or topic's id.")] = None,
+    guild: Annotated[str | None, typer.Option(help="The server's or team's id.")] = None,
+    kind: Annotated[
+        str | None, typer.Option(help="private or group. [default: private if chat and sender are the same]")
+    ] = None,
+) -> None:
+    """Show which agent would answer a message, in which session, who may see it, and why."""
+    from gateway.explain import Question, explain_route
+
+    config, place = _config(home)
+    question = Question(platform, chat, sender, account=account, thread=thread, guild=guild, kind=kind)
+    for line in explain_route(config, place, question):
+        typer.echo(line)
+
+
+@pair_cli.command("list")
+def pair_list(home: HomeOption = None) -> None:
+    """Show who is waiting to be let in."""
+    _pair(home, "list")
+
+
+@pair_cli.command("approve")
+def pair_approve(
+    code: Annotated[str, typer.Argument(help="The code that the person was told.")],
+    home: HomeOption = None,
+    owner: Annotated[bool, typer.Option("--owner", help="This is you: their private chats read everything.")] = False,
+) -> None:
+    """Let somebody in."""
+    _pair(home, f"approve {code}{' owner' if owner else ''}")
+
+
+@pair_cli.command("reject")
+def pair_reject(
+    code: Annotated[str, typer.Argument(help="The code that the person was told.")], home: HomeOption = None
+) -> None:
+    """Forget a code."""
+    _pair(home, f"reject {code}")
+
+
+def _pair(home: Path | None, words: str) -> None:
+    from gateway.running import command_here
+
+    config, place = _config(home)
+    raise typer.Exit(command_here(config, place, f"/pair {words}"))
+
+
+class _Mistake(Exception):
+    """What was typed cannot be done; the sentence says why."""
+
+
+def _home(given: Path | None) -> "Home":
+    from gateway.home import DEFAULT_HOME, Home
+
+    return Home((given or Path(DEFAULT_HOME)).expanduser().absolute())
+
+
+def _config(given: Path | None) -> "tuple[Config, Home]":
+    """Read the configuration of a home, or the default one where there is no file."""
+    from gateway.config import default_config, load_config
+    from gateway.home import Home
+
+    place = _home(given)
+    if not place.config.exists():
+        return default_config(place.root, os.environ), place
+    config = load_config(place.config, environment=os.environ, home=place.root if given else None)
+    return config, Home(config.effective_home)
+
+
+def _ask(question: str, default: str) -> str:
+    return str(typer.prompt(question, default=default, show_default=bool(default), err=True))
+
+
+def _guarded(work: Callable[[], Any]) -> int:
+    """Run the command line; what a person can mend becomes a sentence and an exit code, anything else a traceback."""
+    from gateway.errors import ConfigInvalid, GatewayError
+    from memory.errors import MemoryStoreError
+
+    try:
+        work()
+    except (ConfigInvalid, _Mistake) as error:
+        sys.stderr.write(f"{error}\n")
+        return MISTAKE
+    except (GatewayError, MemoryStoreError) as error:
+        sys.stderr.write(f"{error}\n")
+        return FAILED
+    return 0
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line and exit with its code."""
+    sys.exit(_guarded(cli))

@@ -4,6 +4,7 @@ MemoryStoreError
 ├── PathRefused        a path that this conversation may not touch; the sentence is for the agent and reveals nothing
 ├── FileProblem        a path that it may touch, but not in this way (missing, a folder, too large, not text)
 ├── DatabaseTooNew     a database written by a newer version; nothing was changed
+├── DatabaseDamaged    a file that SQLite cannot read; it is left as it is
 └── UnknownZone        no such time zone
 """
 
@@ -22,6 +23,10 @@ class FileProblem(MemoryStoreError):
 
 class DatabaseTooNew(MemoryStoreError):
     """The database file has a newer schema than this version knows."""
+
+
+class DatabaseDamaged(MemoryStoreError):
+    """The file is not a sound SQLite database; it was left as it is."""
 
 
 class UnknownZone(MemoryStoreError):

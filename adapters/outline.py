@@ -1,0 +1,245 @@
+"""The block structure of a Markdown source, and how a slice of it is written so that it stands alone."""
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from adapters.markdown import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from markdown_it.token import Token
+
+_LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
+_ITEM_MARKER = re.compile(r"[ \t]*(?:[-+*]|\d{1,9}[.)])(?:[ \t]{1,4}(?=[^ \t\r\n])|[ \t]?)")
+_QUOTE_MARKER = re.compile(r"[ \t]*> ?")
+_NOT_MARGIN = re.compile(r"[^>\t]")
+_CONTAINERS = {"blockquote_open": "quote", "list_item_open": "item"}
+_CODE = ("fence", "code_block")
+_LEAVES = frozenset({"paragraph_open", "heading_open", "html_block", "hr", "table_open", *_CODE})
+_BLOCKS = _LEAVES | {"blockquote_open", "list_item_open", "bullet_list_open", "ordered_list_open"}
+
+
+@dataclass(slots=True)
+class _Container:
+    """A block quote or a list item: its first line, and for an item the width of its margin in characters."""
+
+    kind: str
+    first: int
+    width: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Leaf:
+    """A block without blocks in it, which begins in line `first`; `start` and `end` are offsets of whole lines.
+
+    Of a fence: `marker` begins at the offset `opening`, `info` follows it, and the code ends before the line `code_end`.
+    """
+
+    kind: str
+    first: int
+    start: int
+    end: int
+    marker: str = ""
+    info: str = ""
+    opening: int = 0
+    code_end: int = 0
+
+
+class Outline:
+    """Where blocks begin, and in which containers they lie. All offsets are code points of the source."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self._starts = [match.start() for match in _LINE.finditer(source)]
+        lines = len(self._starts)
+        self._starts.append(len(source))
+        self._containers: list[_Container] = []
+        self._chains: list[tuple[int, ...]] = [()] * lines
+        self._margins: list[tuple[int, ...]] = [()] * lines
+        self._leaves: list[Leaf | None] = [None] * lines
+        tokens = parse(source) or ()
+        self._find_containers(tokens)
+        self._find_leaves(tokens)
+        self.blocks, self.inner_blocks = self._find_breaks(tokens)
+
+    def leaf_at(self, offset: int) -> Leaf | None:
+        """Return the leaf that an offset lies in; None between leaves."""
+        return self._leaves[self._line(offset)]
+
+    def lines(self, start: int, end: int) -> "Iterator[int]":
+        """Yield the starts of lines in `(start, end]`, last first, except those of closing fences."""
+        line = self._line(end)
+        while self._starts[line] > start:
+            leaf = self._leaves[line]
+            if leaf is None or leaf.kind != "fence" or line < leaf.code_end:
+                yield self._starts[line]
+            line -= 1
+
+    def part_start(self, offset: int) -> int:
+        """Return where a part begins whose first visible character is at `offset`: with the indent that matters."""
+        line = self._line(offset)
+        leaf = self._leaves[line]
+        continues = leaf is not None and leaf.kind not in _CODE and leaf.first < line
+        return offset if continues or self.source[self._starts[line] : offset].strip() else self._starts[line]
+
+    def is_whole(self, offset: int) -> bool:
+        """Tell whether a cut before `offset` falls between two leaves or two lines of code."""
+        line = self._line(offset)
+        leaf = self._leaves[line]
+        if leaf is None or self.source[self._starts[line] : offset].strip(" \t>"):
+            return False
+        return leaf.kind in _CODE or leaf.first == line
+
+    def follows_marker(self, offset: int) -> bool:
+        """Tell whether only the markers of containers stand before `offset` in its line."""
+        line = self._line(offset)
+        return bool(self._margins[line]) and offset <= self._starts[line] + self._margins[line][-1]
+
+    def write(self, start: int, end: int, *, with_info: bool = True) -> str:
+        """Return `source[start:end]` as Markdown that stands alone.
+
+        List items that began before it are taken off, quotes are kept; a fence that is cut is closed and reopened, with
+        its info string or without.
+        """
+        outer = self._outer(start)
+        line, leaf = self._line(start), self.leaf_at(start)
+        head = lead = ""
+        if leaf is not None and leaf.kind == "fence" and leaf.opening + len(leaf.marker) <= start:
+            if line == leaf.first:
+                lead = self._fence_indent(leaf) + leaf.marker
+            elif line < leaf.code_end:
+                head = f"{self._fence_margin(leaf)}{leaf.marker}{leaf.info if with_info else ''}\n"
+        elif leaf is not None and leaf.kind == "code_block" and self.source[self._starts[line] : start].strip(" \t>"):
+            lead = " " * 4
+        return head + self._body(start, end, outer, lead) + self._tail(start, end, outer)
+
+    # --- writing ---
+
+    def _outer(self, start: int) -> list[_Container]:
+        """Return the containers that began before `start`, outermost first."""
+        line = self._line(start)
+        containers = [self._containers[number] for number in self._chains[line]]
+        return [
+            container
+            for container, margin in zip(containers, self._margins[line], strict=True)
+            if container.first < line or start >= self._starts[line] + margin > self._starts[line]
+        ]
+
+    def _body(self, start: int, end: int, outer: list[_Container], lead: str) -> str:
+        first, last = self._line(start), self._line(end - 1)
+        prefix, begin = self._line_start(first, start, outer)
+        if all(container.kind == "quote" for container in outer):
+            return prefix + lead + self.source[begin:end]
+        pieces = [prefix, lead, self.source[begin : min(self._starts[first + 1], end)]]
+        for line in range(first + 1, last + 1):
+            prefix, begin = self._line_start(line, start, outer)
+            pieces += (prefix, self.source[begin : min(self._starts[line + 1], end)])
+        return "".join(pieces)
+
+    def _line_start(self, line: int, start: int, outer: list[_Container]) -> tuple[str, int]:
+        """Return what is written before a line of a part, and the offset from which the line itself is written."""
+        chain, margins = self._chains[line], self._margins[line]
+        shared = 0
+        while shared < min(len(outer), len(chain)) and self._containers[chain[shared]] is outer[shared]:
+            shared += 1
+        begin = max(self._starts[line], start)
+        inner = max(begin, self._starts[line] + margins[shared - 1]) if shared else begin
+        quotes = sum(container.kind == "quote" for container in outer[:shared])
+        if len(outer) > sum(container.kind == "quote" for container in outer):
+            return "> " * quotes, inner
+        if begin == start:
+            return "> " * (quotes - self.source[begin:inner].count(">")), begin
+        return "", begin
+
+    def _tail(self, start: int, end: int, outer: list[_Container]) -> str:
+        """Return the closing fence of a part that ends inside a fence; empty if it does not."""
+        line = self._line(end - 1)
+        leaf = self._leaves[line]
+        if leaf is None or leaf.kind != "fence" or end < leaf.opening + len(leaf.marker) or line >= leaf.code_end:
+            return ""
+        if not self.source[end : leaf.end].strip() or leaf.opening < start < leaf.opening + len(leaf.marker):
+            return ""
+        if start > leaf.opening:
+            return f"\n{self._fence_margin(leaf)}{leaf.marker}"
+        prefix, begin = self._line_start(leaf.first, start, outer)
+        return f"\n{prefix}{_NOT_MARGIN.sub(' ', self.source[begin : leaf.opening])}{leaf.marker}"
+
+    def _fence_margin(self, leaf: Leaf) -> str:
+        quotes = sum(self._containers[number].kind == "quote" for number in self._chains[leaf.first])
+        return "> " * quotes + self._fence_indent(leaf)
+
+    def _fence_indent(self, leaf: Leaf) -> str:
+        margins = self._margins[leaf.first]
+        return " " * (leaf.opening - self._starts[leaf.first] - (margins[-1] if margins else 0))
+
+    # --- finding the structure ---
+
+    def _line(self, offset: int) -> int:
+        return bisect_right(self._starts, offset, hi=len(self._starts) - 1) - 1
+
+    def _find_containers(self, tokens: "Sequence[Token]") -> None:
+        for token in tokens:
+            if token.type in _CONTAINERS and token.map:
+                for line in range(token.map[0], min(token.map[1], len(self._chains))):
+                    self._chains[line] += (len(self._containers),)
+                self._containers.append(_Container(_CONTAINERS[token.type], token.map[0]))
+        for line, chain in enumerate(self._chains):
+            if chain:
+                self._margins[line] = self._measure_margins(line, chain)
+
+    def _measure_margins(self, line: int, chain: tuple[int, ...]) -> tuple[int, ...]:
+        """Return where the content of each container of the chain begins in the line, in characters."""
+        start, end = self._starts[line], self._starts[line + 1]
+        at, margins = start, []
+        for number in chain:
+            container = self._containers[number]
+            if container.kind == "quote":
+                match = _QUOTE_MARKER.match(self.source, at, end)
+                at = match.end() if match else at
+            elif container.first == line:
+                match = _ITEM_MARKER.match(self.source, at, end)
+                container.width = match.end() - at if match else 0
+                at += container.width
+            else:
+                stop = min(at + container.width, end)
+                while at < stop and self.source[at] in " \t":
+                    at += 1
+            margins.append(at - start)
+        return tuple(margins)
+
+    def _find_leaves(self, tokens: "Sequence[Token]") -> None:
+        for token in tokens:
+            if token.type in _LEAVES and token.map:
+                first, last = token.map[0], min(token.map[1], len(self._leaves))
+                self._leaves[first:last] = [self._leaf(token, first, last)] * (last - first)
+
+    def _leaf(self, token: "Token", first: int, last: int) -> Leaf:
+        start, end = self._starts[first], self._starts[last]
+        if token.type != "fence":
+            return Leaf(token.type, first, start, end)
+        unfinished = bool(token.content) and not token.content.endswith("\n")
+        return Leaf(
+            token.type,
+            first,
+            start,
+            end,
+            marker=token.markup,
+            info=token.info.rstrip(),
+            opening=self.source.index(token.markup, start),
+            code_end=first + 1 + token.content.count("\n") + unfinished,
+        )
+
+    def _find_breaks(self, tokens: "Sequence[Token]") -> tuple[list[int], list[int]]:
+        """Return where blocks begin, outer and inner ones; not below a heading, which stays with what it heads."""
+        outer: set[int] = set()
+        inner: set[int] = set()
+        below_heading = False
+        for token in tokens:
+            if token.type in _BLOCKS and token.map:
+                if not below_heading:
+                    (inner if token.level else outer).add(self._starts[token.map[0]])
+                below_heading = token.type == "heading_open"
+        return sorted(outer), sorted(inner - outer)

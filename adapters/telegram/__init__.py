@@ -1,0 +1,1 @@
+"""Telegram: Bot API payloads to and from the vocabulary; the SDK is imported by `client` alone."""

@@ -1,0 +1,244 @@
+"""Bot API payloads to events, and what is to be sent to Bot API calls. Pure; knows no SDK."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import PurePath
+from typing import Any, Literal
+
+from adapters.base import Chat, DeadLetter, Event, Inbound, Migration, Outbound, OutFile, Quote, Sender
+from adapters.errors import Rejected
+from adapters.markdown import Rendered, Span, read
+from adapters.split import split
+from adapters.telegram.content import Payload, content_of, summary_of
+from adapters.telegram.mentions import Me, read_mentions
+from adapters.telegram.utf16 import offsets, units, well_formed
+
+TEXT_LIMIT = 4096  # UTF-16 units after entities are taken out
+CAPTION_LIMIT = 1024
+GENERAL_TOPIC = "1"
+DEAD_LETTER_CHARS = 4000
+
+_EDITED_BY_KIND = {"message": False, "edited_message": True, "channel_post": False, "edited_channel_post": True}
+UPDATE_KINDS = tuple(_EDITED_BY_KIND)  # what we ask Telegram for; it keeps the rest to itself
+
+
+def event(update: Payload, *, account: str, me: Me) -> Event | None:
+    """Return what an update says, or None when it says nothing to us (service messages, other kinds of updates).
+
+    Total: an update that cannot be read becomes a `DeadLetter`, so that it neither stops the queue nor vanishes.
+    """
+    try:
+        return _event(_repaired(update), account, me)
+    except Exception as error:
+        return dead_letter(update, account=account, error=error)
+
+
+def dead_letter(update: Payload, *, account: str, error: Exception) -> DeadLetter:
+    """Return an update as a letter that nobody could deliver: its JSON, cut to a readable length, and the error."""
+    raw = json.dumps(_repaired(update), ensure_ascii=False, default=str)
+    return DeadLetter(account, "telegram", raw[:DEAD_LETTER_CHARS], f"{type(error).__name__}: {error}")
+
+
+def _repaired(value: Any) -> Any:
+    """Replace lone surrogates wherever text is: later, encoding would raise on them."""
+    if isinstance(value, str):
+        return well_formed(value)
+    if isinstance(value, Mapping):
+        return {_repaired(key): _repaired(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_repaired(item) for item in value]
+    return value
+
+
+def _event(update: Payload, account: str, me: Me) -> Event | None:
+    kind = next((kind for kind in _EDITED_BY_KIND if update.get(kind)), None)
+    if kind is None:
+        return None
+    message: Payload = update[kind]
+    chat_id = message["chat"]["id"]
+    if new := message.get("migrate_to_chat_id"):
+        return Migration(_place(account, chat_id), _place(account, new))
+    if old := message.get("migrate_from_chat_id"):
+        return Migration(_place(account, old), _place(account, chat_id))
+    return _inbound(message, account, me, edited=_EDITED_BY_KIND[kind], raw=f"update {update.get('update_id')}")
+
+
+def _place(account: str, chat_id: int, thread: str | None = None) -> Chat:
+    return Chat("telegram", account, str(chat_id), thread)
+
+
+def _inbound(message: Payload, account: str, me: Me, *, edited: bool, raw: str) -> Inbound | None:
+    content = content_of(message)
+    if content is None or (message.get("from") or {}).get("id") == me.id:
+        return None
+    private = message["chat"]["type"] == "private"
+    reading = read_mentions(content.text, content.entities, me)
+    quote = _quote(message, me)
+    named = (
+        reading.mentioned or reading.command or (quote is not None and quote.from_us and not reading.foreign_command)
+    )
+    return Inbound(
+        id=str(message["message_id"]),
+        chat=_place(account, message["chat"]["id"], _thread(message, private=private)),
+        kind="private" if private else "group",
+        sender=_sender(message),
+        text=content.text,
+        clean=reading.clean,
+        addressed=private or named,
+        sent_at=datetime.fromtimestamp(message["date"], UTC),
+        attachments=content.attachments,
+        reply_to=quote,
+        chat_title=message["chat"].get("title"),
+        album=message.get("media_group_id"),
+        edited=edited,
+        foreign_command=reading.foreign_command,
+        raw=raw,
+    )
+
+
+def _thread(message: Payload, *, private: bool) -> str | None:
+    """Return the topic. Replies outside forums carry a `message_thread_id` too; those threads are no topics."""
+    if message.get("is_topic_message"):
+        return str(message["message_thread_id"])
+    return GENERAL_TOPIC if message["chat"].get("is_forum") and not private else None
+
+
+def _sender(message: Payload) -> Sender:
+    if author := message.get("sender_chat"):  # an anonymous admin, or a channel that speaks
+        return Sender(str(author["id"]), _name(author))
+    if author := message.get("from"):
+        return Sender(str(author["id"]), _name(author), bool(author.get("is_bot")))
+    return Sender(str(message["chat"]["id"]), _name(message["chat"]))  # a channel post that says no more
+
+
+def _name(author: Payload) -> str:
+    full = " ".join(part for part in (author.get("first_name"), author.get("last_name")) if part)
+    return full or author.get("title") or author.get("username") or str(author["id"])
+
+
+def _quote(message: Payload, me: Me) -> Quote | None:
+    """Return what is replied to. The first message of a topic hangs on everything in it and is no reply."""
+    target = message.get("reply_to_message")
+    if not target or "forum_topic_created" in target:
+        return None
+    if message.get("is_topic_message") and target["message_id"] == message["message_thread_id"]:
+        return None
+    author = _sender(target)
+    words = (message.get("quote") or {}).get("text") or summary_of(target)
+    from_us = "sender_chat" not in target and author.id == str(me.id)
+    return Quote(str(target["message_id"]), author.name, words, from_us=from_us)
+
+
+Method = Literal["sendMessage", "sendPhoto", "sendDocument"]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One Bot API request: method, parameters as plain values, and the file that goes with it."""
+
+    method: Method
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    file: OutFile | None = None
+
+
+def call(message: Outbound) -> Call:
+    """Return the request that sends one part: text, or a file with a caption; never parse modes, always entities.
+
+    Raises `Rejected`: `too_long` above Telegram's limits after rendering, `chat_gone` for an id that is none, `other`
+    when there is nothing to send.
+    """
+    text, entities = _rendered(message)
+    limit = CAPTION_LIMIT if message.file else TEXT_LIMIT
+    if units(text) > limit:
+        raise Rejected(f"The text has {units(text)} UTF-16 units; Telegram takes {limit}.", reason="too_long")
+    parameters = _address(message)
+    if message.file:
+        parameters |= {"caption": text} if text else {}
+        parameters |= {"caption_entities": entities} if text and entities else {}
+        return Call("sendPhoto" if _is_photo(message.file) else "sendDocument", parameters, message.file)
+    if not text.strip():
+        raise Rejected("There is nothing to send: the text is blank.")
+    parameters |= {"text": text, "link_preview_options": {"is_disabled": True}}
+    parameters |= {"entities": entities} if entities else {}
+    return Call("sendMessage", parameters)
+
+
+def as_document(photo: Call) -> Call:
+    """Return the request that sends as a file what Telegram does not take as a photo."""
+    return Call("sendDocument", photo.parameters, photo.file)
+
+
+def typing(chat: Chat) -> Mapping[str, Any]:
+    """Return where to show that we are typing. Unlike a message, this needs the General topic named."""
+    return {"chat_id": _chat_id(chat)} | ({"message_thread_id": _thread_id(chat.thread)} if chat.thread else {})
+
+
+def parts(text: str) -> list[str]:
+    """Split Markdown into parts that each fit one message after rendering; [] for blank text."""
+    return [part.text for part in split(text, TEXT_LIMIT, lambda source: units(read(source).text))]
+
+
+def _address(message: Outbound) -> dict[str, Any]:
+    address: dict[str, Any] = {"chat_id": _chat_id(message.chat)}
+    if message.chat.thread and message.chat.thread != GENERAL_TOPIC:  # Telegram refuses the General topic by its number
+        address["message_thread_id"] = _thread_id(message.chat.thread)
+    if message.reply_to and message.reply_to.isdecimal():
+        address["reply_parameters"] = {"message_id": int(message.reply_to), "allow_sending_without_reply": True}
+    return address
+
+
+def _chat_id(chat: Chat) -> int:
+    try:
+        return int(chat.id)
+    except ValueError:
+        raise Rejected(f"{chat.id!r} is not the id of a Telegram chat.", reason="chat_gone") from None
+
+
+def _thread_id(thread: str) -> int:
+    if not thread.isdecimal():
+        raise Rejected(f"{thread!r} is not the id of a Telegram topic.", reason="thread_gone")
+    return int(thread)
+
+
+def _rendered(message: Outbound) -> tuple[str, list[dict[str, Any]]]:
+    rendered = read(message.text)
+    return rendered.text, [] if message.plain else _entities(rendered)
+
+
+def _is_photo(file: OutFile) -> bool:
+    return PurePath(file.name).suffix.lower() in {".jpg", ".jpeg", ".png", ".webp"}
+
+
+_ENTITY_TYPES = {
+    "bold": "bold",
+    "italic": "italic",
+    "strike": "strikethrough",
+    "code": "code",
+    "pre": "pre",
+    "link": "text_link",
+    "quote": "blockquote",
+}
+
+
+def _entities(rendered: Rendered) -> list[dict[str, Any]]:
+    at = offsets(rendered.text)
+    entities = []
+    for span in rendered.spans:
+        extra = _extra(span)
+        if extra is not None:
+            place = {
+                "type": _ENTITY_TYPES[span.kind],
+                "offset": at[span.start],
+                "length": at[span.end] - at[span.start],
+            }
+            entities.append(place | extra)
+    return entities
+
+
+def _extra(span: Span) -> dict[str, str] | None:
+    """Return what an entity carries besides its place; None for a link that Telegram would not take or that pings."""
+    if span.kind == "link":
+        return {"url": span.data} if span.data.lower().startswith(("http://", "https://", "mailto:", "tel:")) else None
+    return {"language": span.data} if span.kind == "pre" and span.data else {}

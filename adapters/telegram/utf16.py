@@ -1,0 +1,28 @@
+"""UTF-16 units, in which Telegram counts text, beside Python's code points. Pure."""
+
+from itertools import accumulate
+
+
+def units(text: str) -> int:
+    """Return how many UTF-16 units `text` has: two for a character beyond U+FFFF, one for any other."""
+    return len(text) + sum(character > "\uffff" for character in text)
+
+
+def offsets(text: str) -> list[int]:
+    """Return the unit at which each code point of `text` starts, and the number of units as the last item."""
+    return [0, *accumulate(1 + (character > "\uffff") for character in text)]
+
+
+def positions(text: str, start: int, length: int) -> tuple[int, int] | None:
+    """Return the code points `(start, end)` of a stretch given in units; None when it does not fit the text."""
+    starts = {unit: position for position, unit in enumerate(offsets(text))}
+    if length <= 0 or start not in starts or start + length not in starts:
+        return None
+    return starts[start], starts[start + length]
+
+
+def well_formed(text: str) -> str:
+    """Return `text` with every lone surrogate as U+FFFD; the number of units stays the same."""
+    if not any("\ud800" <= character <= "\udfff" for character in text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

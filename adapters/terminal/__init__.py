@@ -1,0 +1,1 @@
+"""The terminal as a platform: chat windows that talk to the gateway over a Unix socket."""

@@ -1,0 +1,1 @@
+"""Models that answer over a network, each behind `agents.base.Model`."""

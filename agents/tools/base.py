@@ -1,0 +1,107 @@
+"""What the tools share: the context of a turn, checked arguments, and failures as one sentence."""
+
+import logging
+import os
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+from agents.base import Tool, ToolSpec
+from agents.errors import ToolFailed
+from agents.journal import Journal
+from memory.errors import FileProblem, PathRefused
+from memory.files import ShelfFiles
+from memory.shelves import Audience
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class RunBlocking(Protocol):
+    """Runs a function that blocks in a thread that the caller owns; raises what the function raises."""
+
+    def __call__(self, function: Callable[..., T], /, *args: Any) -> Awaitable[T]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class OutgoingFile:
+    """A file that goes with the reply; its bytes were read when it was checked, so that they cannot change after it."""
+
+    name: str
+    path: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """What the tools of one turn work with.
+
+    `day_note` is the path of today's note on the own shelf, relative to the workspace. `session` and `sources`, the ids
+    of the messages that the turn answers, tell the journal where a write came from. `outgoing` takes the files to send.
+    """
+
+    files: ShelfFiles
+    audience: Audience
+    day_note: str
+    session: str
+    sources: tuple[str, ...]
+    journal: Journal
+    run_blocking: RunBlocking
+    outgoing: list[OutgoingFile] = field(default_factory=list)
+
+
+Body = Callable[[ToolContext, Mapping[str, Any]], Awaitable[str]]
+
+
+def text(description: str = "") -> dict[str, Any]:
+    """Return the JSON schema of a text argument."""
+    return {"type": "string", "description": description} if description else {"type": "string"}
+
+
+def count(description: str = "") -> dict[str, Any]:
+    """Return the JSON schema of a whole number from 1."""
+    number: dict[str, Any] = {"type": "integer", "minimum": 1}
+    return {**number, "description": description} if description else number
+
+
+def tool(
+    name: str, description: str, arguments: Mapping[str, Any], body: Body, *, required: Sequence[str] = ()
+) -> Tool:
+    """Return a tool whose arguments are checked before `body` runs, and whose failures are all `ToolFailed`."""
+    schema: dict[str, Any] = {"type": "object", "properties": dict(arguments)}
+    if required:
+        schema["required"] = list(required)
+    spec = ToolSpec(name, description, schema)
+
+    async def run(context: ToolContext, given: Mapping[str, Any]) -> str:
+        try:
+            return await body(context, _checked(spec, given))
+        except (PathRefused, FileProblem) as problem:
+            raise ToolFailed(str(problem)) from problem
+        except OSError as error:
+            action = {"action": "tool failed", "tool": name, "session": context.session}
+            log.warning("tool failed", exc_info=True, extra=action)
+            reason = os.strerror(error.errno) if error.errno else "unknown reason"
+            raise ToolFailed(f"The file system refused ({reason}); the owner finds the details in the log.") from error
+
+    return Tool(spec, run)
+
+
+def _checked(spec: ToolSpec, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the arguments that were given, null ones left out; `ToolFailed` names the first that is wrong."""
+    if not isinstance(given, Mapping):
+        raise ToolFailed(f"{spec.name} takes its arguments as an object.")
+    known: Mapping[str, Any] = spec.parameters["properties"]
+    present = {name: value for name, value in given.items() if value is not None}
+    for name, value in present.items():
+        if name not in known:
+            raise ToolFailed(f"{spec.name} knows no argument {name!r}; it takes {', '.join(known)}.")
+        if known[name]["type"] == "string" and not isinstance(value, str):
+            raise ToolFailed(f"{spec.name} needs {name!r} as text.")
+        if known[name]["type"] == "integer" and (type(value) is not int or value < 1):
+            raise ToolFailed(f"{spec.name} needs {name!r} as a whole number from 1.")
+    for name in spec.parameters.get("required", ()):
+        if name not in present:
+            raise ToolFailed(f"{spec.name} needs the argument {name!r}.")
+    return present

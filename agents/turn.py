@@ -1,0 +1,285 @@
+"""The loop of a turn, as a function: model, tools and hooks come in; messages and events come out."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from agents.base import Block, Message, Model, Request, Response, TextDelta, Tool, Usage, text_block, text_of
+from agents.entries import well_formed
+from agents.errors import ContextOverflow, ModelError, ToolFailed
+from agents.retry import Sleep, attempts
+from agents.silent import is_silent
+from agents.wire import repair
+
+log = logging.getLogger(__name__)
+
+MAX_CALLS = 60
+RESULT_CHARS = 60_000
+CUT_SHORT = "_(The answer was cut at its length limit.)_"
+TRUNCATED = (
+    "This call was cut off at the length limit before its arguments were complete; it did not run. "
+    "Do it again in smaller pieces."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Restarted:
+    """What was shown of the current answer is void; it begins anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class AssistantSaid:
+    """The model's message is complete; it has to be stored before its tools run."""
+
+    message: Message
+    usage: Usage
+    stop_reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStarted:
+    """A tool is at work."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class UserSaid:
+    """Results of tools, and messages that were handed to the running turn; `sources` are their ids."""
+
+    message: Message
+    sources: tuple[str, ...]
+
+
+TurnEvent = TextDelta | Restarted | AssistantSaid | ToolStarted | UserSaid
+Emit = Callable[[TurnEvent], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Steering:
+    """Messages that arrived while the turn ran, as blocks for the model."""
+
+    content: tuple[Block, ...] = ()
+    sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What stays the same in every request of a turn. `arrange` puts what comes before the history in its place.
+
+    `shorten` leaves out the oldest turns of a conversation that does not fit.
+    """
+
+    system: tuple[str, ...]
+    max_tokens: int
+    arrange: Callable[[Sequence[Message]], tuple[Message, ...]]
+    shorten: Callable[[Sequence[Message]], tuple[Message, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class TurnResult:
+    """What a turn came to. `text` is the reply in Markdown, empty when `silent`."""
+
+    text: str
+    silent: bool
+    usage: Usage
+    calls: int
+
+
+@dataclass(slots=True)
+class _State:
+    """What one turn knows while it runs."""
+
+    messages: list[Message]
+    max_tokens: int
+    texts: list[str] = field(default_factory=list)  # since the last question
+    answers: list[str] = field(default_factory=list)  # to questions that were followed by another in the same turn
+    usage: Usage = field(default_factory=Usage)
+    calls: int = 0
+    truncated: int = 0
+
+
+async def run_turn(
+    history: Sequence[Message],
+    *,
+    frame: Frame,
+    model: Model,
+    tools: Mapping[str, Tool],
+    context: object,
+    emit: Emit,
+    steer: Callable[[], Awaitable[Steering]],
+    sleep: Sleep,
+) -> TurnResult:
+    """Let the model answer the last message of `history`, running the tools it asks for, until it is done.
+
+    `emit` is awaited for every event, so that what it stores is stored before the turn goes on. `steer` is asked after the
+    tools of a step and after an answer; what it returns is handed to the model in the same turn. Raises `ModelError` when
+    the model gives no answer. Cancelling the task stops the turn; what was emitted stays.
+    """
+    state = _State(list(history), frame.max_tokens)
+    while True:
+        response = await _ask(state, frame, model, tools, emit, sleep)
+        calls = [block for block in response.content if block.get("type") == "tool_use"]
+        state.texts.append(text_of(response.content).strip())
+        if not calls:
+            steering = await steer()
+            if not steering.content:
+                return _result(state, response)
+            state.answers.extend(_spoken(state, response))
+            state.texts.clear()
+            await _say(state, emit, steering.content, steering.sources)
+            continue
+        results = await _run_tools(calls, response, tools, context, emit)
+        steering = await steer()
+        await _say(state, emit, (*results, *steering.content), steering.sources)
+        if response.broken_tool_ids:
+            state.truncated += 1
+            state.max_tokens = frame.max_tokens * 2
+        if state.calls >= MAX_CALLS or state.truncated > 1:
+            return _given_up(state)
+
+
+async def _say(state: _State, emit: Emit, content: tuple[Block, ...], sources: tuple[str, ...]) -> None:
+    message = Message("user", content)
+    await emit(UserSaid(message, sources))
+    state.messages.append(message)
+
+
+async def _ask(
+    state: _State, frame: Frame, model: Model, tools: Mapping[str, Tool], emit: Emit, sleep: Sleep
+) -> Response:
+    """Call the model once, with retries; what it said is emitted and becomes part of the conversation."""
+    specs = tuple(tool.spec for tool in tools.values())
+    shortened = False
+    while True:
+        request = Request(frame.system, specs, frame.arrange(repair(state.messages)), state.max_tokens)
+        try:
+            response = await _with_retries(model, request, emit, sleep)
+            break
+        except ContextOverflow:
+            if shortened:
+                raise
+            shortened = True
+            state.messages = list(frame.shorten(state.messages))
+    state.calls += 1
+    state.usage += response.usage
+    response = with_fresh_ids(response, state.messages)
+    if response.content:
+        message = Message("assistant", response.content)
+        await emit(AssistantSaid(message, response.usage, response.stop_reason))
+        state.messages.append(message)
+    return response
+
+
+def with_fresh_ids(response: Response, messages: Sequence[Message]) -> Response:
+    """Return the response without blank texts, each tool call under an id that the conversation does not have yet.
+
+    Some servers count their calls anew in every answer, and the API refuses an id that comes twice.
+    """
+    seen = {block.get("id") for message in messages for block in message.content if block.get("type") == "tool_use"}
+    content: list[Block] = []
+    broken: set[str] = set()
+    for block in response.content:
+        if block.get("type") == "text":
+            text = well_formed(block["text"])
+            if text.strip():
+                content.append({**block, "text": text})
+        elif block.get("type") == "tool_use":
+            call_id, number = block["id"], 1
+            while call_id in seen:
+                number += 1
+                call_id = f"{block['id']}-{number}"
+            seen.add(call_id)
+            if block["id"] in response.broken_tool_ids:
+                broken.add(call_id)
+            content.append({**block, "id": call_id})
+        else:
+            content.append(block)
+    return replace(response, content=tuple(content), broken_tool_ids=frozenset(broken))
+
+
+async def _with_retries(model: Model, request: Request, emit: Emit, sleep: Sleep) -> Response:
+    async for attempt in attempts(sleep):
+        with attempt:
+            if attempt.retry_state.attempt_number > 1:
+                await emit(Restarted())
+            return await _once(model, request, emit)
+    raise AssertionError("the last attempt raises")
+
+
+async def _once(model: Model, request: Request, emit: Emit) -> Response:
+    async for event in model.respond(request):
+        if isinstance(event, Response):
+            return event
+        await emit(event)
+    raise ModelError("the model's stream had no end", sentence="The model broke off its answer. Please try again.")
+
+
+async def _run_tools(
+    calls: Sequence[Block], response: Response, tools: Mapping[str, Tool], context: object, emit: Emit
+) -> list[Block]:
+    """Run the calls of one message side by side; a call that fails becomes an error result, never an exception."""
+
+    async def run(call: Block) -> Block:
+        if call["id"] in response.broken_tool_ids:
+            return _tool_result(call, TRUNCATED, error=True)
+        tool = tools.get(call["name"])
+        if tool is None:
+            return _tool_result(call, f"There is no tool called {call['name']}.", error=True)
+        await emit(ToolStarted(call["name"]))
+        try:
+            return _tool_result(call, await tool.run(context, call["input"]))
+        except ToolFailed as problem:
+            return _tool_result(call, str(problem), error=True)
+        except Exception:
+            log.exception("a tool failed", extra={"action": "tool_failed", "tool": call["name"]})
+            return _tool_result(
+                call, "The tool failed for a reason of its own; the owner finds it in the log.", error=True
+            )
+
+    return list(await asyncio.gather(*(run(call) for call in calls)))
+
+
+def _tool_result(call: Block, text: str, *, error: bool = False) -> Block:
+    text = well_formed(text)
+    if len(text) > RESULT_CHARS:
+        half = RESULT_CHARS // 2
+        text = f"{text[:half]}\n[… {len(text) - RESULT_CHARS} characters left out …]\n{text[-half:]}"
+    block: dict[str, Any] = {
+        "type": "tool_result",
+        "tool_use_id": call["id"],
+        "content": [text_block(text if text.strip() else "(no output)")],
+    }
+    if error:
+        block["is_error"] = True
+    return block
+
+
+def _spoken(state: _State, last: Response) -> list[str]:
+    """Return what was said since the last question; nothing when the last word is the silent one."""
+    if is_silent(state.texts[-1]):
+        return []
+    spoken = [text for text in state.texts if text and not is_silent(text)]
+    if last.stop_reason == "max_tokens":
+        spoken.append(CUT_SHORT)
+    if last.stop_reason == "refusal" and not state.texts[-1]:
+        spoken.append("The model declined to answer this.")
+    return spoken
+
+
+def _result(state: _State, last: Response) -> TurnResult:
+    spoken = [*state.answers, *_spoken(state, last)]
+    if not spoken and not is_silent(state.texts[-1]):
+        raise ModelError("the model's answer was empty", sentence="The model gave an empty answer. Please ask again.")
+    return TurnResult("\n\n".join(spoken), not spoken, state.usage, state.calls)
+
+
+def _given_up(state: _State) -> TurnResult:
+    if state.truncated > 1:
+        why = "_(I stopped: what I wanted to do did not fit into one answer, twice. Please ask for a smaller piece.)_"
+    else:
+        why = f"_(I stopped after {MAX_CALLS} steps. Say “go on” if I should continue.)_"
+    spoken = [text for text in (*state.answers, *state.texts) if text and not is_silent(text)]
+    return TurnResult("\n\n".join([*spoken, why]), False, state.usage, state.calls)

@@ -1,0 +1,91 @@
+"""Accounts: each platform connection under a supervisor that ends in a state, never in an exception."""
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from adapters.base import Adapter, MenuEntry, Ready, Receive
+from adapters.errors import AdapterError, Transient, Unauthorized
+from memory.clock import Clock
+
+log = logging.getLogger(__name__)
+
+State = Literal["starting", "connected", "waiting", "revoked"]
+
+FIRST_WAIT_SECONDS = 1.0
+LONGEST_WAIT_SECONDS = 60.0
+
+
+@dataclass(slots=True)
+class Account:
+    """One connection and how it is. `reason` says why it is not connected, `name` is the bot's own."""
+
+    adapter: Adapter
+    state: State = "starting"
+    name: str = ""
+    reason: str = ""
+    warnings: tuple[str, ...] = ()
+    failures: int = 0
+
+    @property
+    def label(self) -> str:
+        """The account as people know it: `telegram/personal`."""
+        return f"{self.adapter.platform}/{self.adapter.account}"
+
+
+class Accounts:
+    """All accounts of the gateway; a platform that is down delays only itself."""
+
+    def __init__(self, adapters: Iterable[Adapter], clock: Clock, *, on_ready: Callable[[str, str], None]) -> None:
+        self._accounts: dict[tuple[str, str], Account] = {(a.platform, a.account): Account(a) for a in adapters}
+        self._clock = clock
+        self._on_ready = on_ready
+
+    def find(self, platform: str, account: str) -> Adapter | None:
+        """Return the adapter that serves an account. In the terminal one adapter serves every agent."""
+        key = ("terminal", "local") if platform == "terminal" else (platform, account)
+        found = self._accounts.get(key)
+        return found.adapter if found else None
+
+    @property
+    def all(self) -> Sequence[Account]:
+        """Every account, in the order of the configuration."""
+        return tuple(self._accounts.values())
+
+    async def supervise(self, account: Account, receive: Receive, menu: Sequence[MenuEntry]) -> None:
+        """Keep one account connected until it is revoked; returns only then. What is our own fault is raised."""
+
+        def ready(state: Ready) -> None:
+            account.state, account.name, account.reason = "connected", state.name, ""
+            account.warnings, account.failures = state.warnings, 0
+            log.info("connected", extra={"action": "connected", "account": account.label, "bot": state.name})
+            for warning in state.warnings:
+                log.warning(warning, extra={"action": "account_warning", "account": account.label})
+            self._on_ready(account.adapter.platform, account.adapter.account)
+
+        while True:
+            try:
+                await account.adapter.run(receive, ready, menu)
+                raise Transient("the connection ended")
+            except Unauthorized as error:
+                account.state, account.reason = "revoked", str(error)
+                log.error("revoked: %s", error, extra={"action": "revoked", "account": account.label})
+                return
+            except AdapterError as error:
+                wait = self._wait(account, error)
+                account.state, account.reason = "waiting", str(error)
+                extra = {"action": "waiting", "account": account.label, "seconds": round(wait, 1)}
+                log.warning("not connected: %s", error, extra=extra)
+                await self._clock.sleep(wait)
+
+    @staticmethod
+    def _wait(account: Account, error: AdapterError) -> float:
+        account.failures += 1
+        asked = error.retry_after_seconds if isinstance(error, Transient) else None
+        return asked or min(FIRST_WAIT_SECONDS * 2 ** min(account.failures - 1, 10), LONGEST_WAIT_SECONDS)
+
+    async def close(self) -> None:
+        """Release every connection."""
+        for account in self._accounts.values():
+            await account.adapter.close()

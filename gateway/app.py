@@ -1,0 +1,238 @@
+"""The gateway, built and run: the only place that knows every class."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from adapters.base import Adapter
+from adapters.terminal.address import socket_path
+from adapters.terminal.server import TerminalAdapter
+from gateway.accounts import Accounts
+from gateway.build import build_adapters, build_agent, policies
+from gateway.builtin_commands import Desk, builtin_commands
+from gateway.commands import Commands
+from gateway.config import Config
+from gateway.delivery import Delivery
+from gateway.home import Home
+from gateway.lanes import Lanes
+from gateway.outbox import place_of
+from gateway.pairing import Pairing
+from gateway.people import People
+from gateway.reception import Reception
+from gateway.router import routing_of
+from gateway.sessions import Sessions, Threads
+from gateway.store import Store, open_store
+from gateway.turns import Agent, Turns
+from memory.clock import Clock, SystemClock, zone_named
+from scrubjay import __version__
+
+log = logging.getLogger(__name__)
+
+HOUSEKEEPING_SECONDS = 3_600.0
+
+Spawn = Callable[[Coroutine[Any, Any, None], str], "asyncio.Task[None]"]
+OpenStore = Callable[[Path, Clock], Awaitable[Store]]
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """The running gateway, as far as the command line and tests look at it."""
+
+    config: Config
+    home: Home
+    socket: Path
+    agents: Mapping[str, Agent]
+    store: Store
+    reception: Reception
+    accounts: Accounts
+    delivery: Delivery
+    lanes: Lanes
+    commands: Commands
+
+    async def start(self, spawn: Spawn) -> None:
+        """Take up what the last process left, then connect every account."""
+        doubtful = await self.delivery.start()
+        dropped = await self.reception.take_up(younger_than_seconds=self.config.inbox.replay_hours * 3_600)
+        if doubtful or dropped:
+            extra = {"action": "taken_up", "doubtful": doubtful, "dropped": dropped}
+            log.warning("the last process ended in the middle of its work", extra=extra)
+        for account in self.accounts.all:
+            work = self.accounts.supervise(account, self.reception.receive, self.commands.menu)
+            spawn(work, f"account {account.label}")
+        spawn(self._keep_house(), "housekeeping")
+
+    async def _keep_house(self) -> None:
+        """Forget texts and rows after their retention times, at start and every hour."""
+        retention = self.config.retention
+        while True:
+            await self.store.forget(text_days=retention.inbox_text_days, ids_days=retention.inbox_ids_days)
+            await asyncio.sleep(HOUSEKEEPING_SECONDS)
+
+
+@asynccontextmanager
+async def open_gateway(
+    config: Config,
+    *,
+    platforms: bool = True,
+    demo: bool = False,
+    clock: Clock | None = None,
+    adapters: Sequence[Adapter] = (),
+    build: Callable[..., Agent] = build_agent,
+    store: OpenStore = open_store,
+) -> AsyncIterator[Gateway]:
+    """Build the gateway, take up what the last process left, connect, and run until the block ends.
+
+    `platforms` connects the configured accounts; the terminal's socket is always served. `adapters`, `build` and `store`
+    are the seams: further adapters, another way to build an agent, another way to open the store. Raises `HomeBusy`,
+    `ConfigInvalid` or `MemoryStoreError` before anything has started. A fault of ours ends the block with its exception.
+    """
+    home = Home(config.effective_home)
+    clock = clock or SystemClock(zone_named(config.timezone))
+    async with AsyncExitStack() as stack:
+        stack.enter_context(home.owned())
+        opened = await store(home.database, clock)
+        stack.push_async_callback(opened.close)
+        threads = Threads()
+        stack.callback(threads.close)
+        agents = {name: build(name, config, home, clock, demo=demo) for name in config.agents}
+        for agent in agents.values():
+            stack.push_async_callback(agent.model.close)
+        sessions = Sessions(opened, home.state, threads, clock)
+        stack.callback(sessions.close)
+        connected = [*(build_adapters(config, clock) if platforms else ()), *adapters]
+        async with _tasks() as spawn:
+            base = _Base(config, home, clock, opened, threads, agents, sessions, spawn)
+            gateway = await _assemble(base, connected)
+            stack.push_async_callback(gateway.accounts.close)
+            await gateway.start(spawn)
+            yield gateway
+
+
+@asynccontextmanager
+async def _tasks() -> AsyncIterator[Spawn]:
+    """Give a way to start named tasks; at the end all are cancelled, and one that fails ends the block."""
+    running: set[asyncio.Task[None]] = set()
+
+    def spawn(work: Coroutine[Any, Any, None], name: str) -> "asyncio.Task[None]":
+        task = group.create_task(work, name=name)
+        running.add(task)
+        task.add_done_callback(running.discard)
+        return task
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            try:
+                yield spawn
+            finally:
+                for task in tuple(running):
+                    task.cancel()
+    except BaseExceptionGroup as failures:
+        if len(failures.exceptions) == 1:  # one fault is told as what it is
+            raise failures.exceptions[0] from None
+        raise
+
+
+@dataclass(frozen=True, slots=True)
+class _Base:
+    """What everything else is built on."""
+
+    config: Config
+    home: Home
+    clock: Clock
+    store: Store
+    threads: Threads
+    agents: Mapping[str, Agent]
+    sessions: Sessions
+    spawn: Spawn
+
+
+async def _assemble(base: _Base, adapters: Sequence[Adapter]) -> Gateway:
+    """Build each part by its constructor. Three of them meet in a circle; they get the others by a late lookup."""
+    config, store, clock, spawn = base.config, base.store, base.clock, base.spawn
+    socket = socket_path(base.home.state)
+    terminal = TerminalAdapter(
+        socket,
+        clock=clock,
+        agents=tuple(base.agents),
+        greeting=lambda agent: _greeting(base.agents[agent]),
+        on_connect=lambda chat: delivery.wake(place_of(chat)),
+    )
+    accounts = Accounts(
+        [*adapters, terminal], clock, on_ready=lambda platform, account: delivery.wake_account(platform, account)
+    )
+    delivery = Delivery(
+        store, accounts.find, spawn, clock, unknown=config.outbox.unknown, out_folder=base.home.outgoing
+    )
+    people = People(owner=config.owner, linked=config.people, approved=await store.people())
+    turns = Turns(
+        inbox=store,
+        sessions=base.sessions,
+        agents=base.agents,
+        people=people,
+        delivery=delivery,
+        find=accounts.find,
+        threads=base.threads,
+        clock=clock,
+        out_folder=base.home.outgoing,
+        reserve_tokens=config.compaction.reserve_tokens,
+        max_attempts=config.inbox.max_attempts,
+    )
+    queue = config.sessions.queue
+    lanes = Lanes(turns, spawn, clock, mode=queue.mode, cap=queue.cap, quiet_seconds=queue.collect_ms / 1_000)
+    pairing = Pairing(store, people, clock)
+    desk = Desk(
+        version=__version__,
+        started=clock.now(),
+        clock=clock,
+        store=store,
+        inbox=store,
+        lanes=lanes,
+        turns=turns,
+        agents=base.agents,
+        accounts=accounts,
+        pairing=pairing,
+        delivery=delivery,
+        commands=lambda: commands,
+    )
+    commands = Commands(builtin_commands(desk))
+    reception = Reception(
+        inbox=store,
+        policies=policies(config),
+        routing=routing_of(config),
+        people=people,
+        pairing=pairing,
+        commands=commands,
+        lanes=lanes,
+        delivery=delivery,
+        sessions=base.sessions,
+        aliases=await store.aliases(),
+        find=accounts.find,
+        spawn=spawn,
+        first_message=_once(lambda: _preload(base)),
+    )
+    return Gateway(config, base.home, socket, base.agents, store, reception, accounts, delivery, lanes, commands)
+
+
+def _greeting(agent: Agent) -> list[str]:
+    """The lines at the head of a chat window."""
+    return [agent.note or f"model {agent.model.name}", f"memory in {agent.workspace}", "/help lists the commands"]
+
+
+def _preload(base: _Base) -> None:
+    """Load the model's SDK in a thread, now that somebody needs it."""
+    for agent in base.agents.values():
+        base.spawn(agent.model.preload(), f"preload {agent.id}")
+
+
+def _once(work: Callable[[], None]) -> Callable[[], None]:
+    left = [work]
+
+    def run() -> None:
+        if left:
+            left.pop()()
+
+    return run

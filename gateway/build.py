@@ -1,0 +1,76 @@
+"""Builds agents, models and adapters from the configuration; a registry one can read says how."""
+
+from collections.abc import Callable, Mapping
+
+from adapters.base import Adapter
+from agents.base import Model
+from agents.journal import Journal
+from agents.workspace import FileCache, Limits, create_workspace
+from gateway.access import Policy
+from gateway.config import Config, ModelConfig, TelegramAccount
+from gateway.home import Home
+from gateway.turns import Agent
+from memory.clock import Clock
+
+
+def build_model(config: ModelConfig, clock: Clock, *, demo: bool) -> tuple[Model, str | None]:
+    """Return the model of an agent, and one line for people when it is the demo model."""
+    if demo or config.provider == "demo" or config.api_key is None:
+        from agents.providers.demo import DemoModel
+
+        asked = demo or config.provider == "demo"
+        why = "as you asked" if asked else "because no ANTHROPIC_API_KEY is set"
+        return DemoModel(), f"demo model, {why}: a small set of rules, not a language model"
+    from agents.providers.anthropic import AnthropicModel
+
+    return AnthropicModel(config.name, config.api_key.get_secret_value(), config.base_url, clock=clock), None
+
+
+def build_agent(agent_id: str, whole: Config, home: Home, clock: Clock, *, demo: bool) -> Agent:
+    """Return an agent, its workspace made where it is missing."""
+    config = whole.agents[agent_id]
+    create_workspace(config.workspace)
+    home.agent(agent_id).mkdir(parents=True, exist_ok=True, mode=0o700)
+    model, note = build_model(config.model, clock, demo=demo)
+    inject = whole.memory.inject
+    return Agent(
+        id=agent_id,
+        workspace=config.workspace,
+        model=model,
+        max_tokens=config.model.max_tokens,
+        window_tokens=config.model.context_window,
+        limits=Limits(inject.file_chars, inject.total_chars),
+        cache=FileCache(),
+        journal=Journal(home.agent(agent_id) / "journal.jsonl", clock=clock),
+        note=note,
+    )
+
+
+def _telegram(name: str, account: TelegramAccount, clock: Clock) -> Adapter:
+    from adapters.telegram.client import TelegramAdapter
+
+    token = account.token.get_secret_value()
+    urls = {"base_url": account.base_url, "base_file_url": account.base_file_url}
+    return TelegramAdapter(name, token, clock=clock, **urls)
+
+
+ADAPTERS: Mapping[str, Callable[..., Adapter]] = {"telegram": _telegram}
+
+
+def build_adapters(config: Config, clock: Clock) -> list[Adapter]:
+    """Return an adapter for every configured account; only the SDKs that are needed are imported."""
+    return [
+        ADAPTERS[platform](name, account, clock)
+        for platform, accounts in config.channels.by_platform.items()
+        for name, account in accounts.items()
+        if platform in ADAPTERS
+    ]
+
+
+def policies(config: Config) -> dict[tuple[str, str], Policy]:
+    """Return the rules of every account, by platform and account name."""
+    return {
+        (platform, name): Policy(account.private, account.groups)
+        for platform, accounts in config.channels.by_platform.items()
+        for name, account in accounts.items()
+    }

@@ -1,0 +1,221 @@
+"""The built-in commands: /help /status /whoami /stop /context /pair."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal
+
+from agents.prompt import Scene, build_system, memory_block
+from agents.tools import TOOLS
+from agents.workspace import WorkspaceSnapshot
+from gateway.accounts import Accounts
+from gateway.commands import Call, Command, Commands
+from gateway.delivery import Delivery
+from gateway.inbox import Inbox
+from gateway.lanes import Lanes
+from gateway.outbox import Place
+from gateway.pairing import Pairing, PairingRefused
+from gateway.store import PendingPairing, Store
+from gateway.turns import Agent, Turns
+from memory.clock import Clock
+from memory.files import ShelfFiles
+from memory.tokens import count_tokens
+
+_MARKUP = re.compile(r"[`*_~|<>\\\[\]\x00-\x1f]")
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What the built-in commands look at and act on. `commands` is asked late, because it holds them."""
+
+    version: str
+    started: datetime
+    clock: Clock
+    store: Store
+    inbox: Inbox
+    lanes: Lanes
+    turns: Turns
+    agents: Mapping[str, Agent]
+    accounts: Accounts
+    pairing: Pairing
+    delivery: Delivery
+    commands: Callable[[], Commands]
+
+
+def builtin_commands(desk: Desk) -> dict[str, Command]:
+    """Return the registry of built-in commands, by name, in the order in which `/help` lists them."""
+    commands = (
+        Command("help", "", "what you can write to me", "everyone", lambda call: _help(desk, call)),
+        Command("status", "", "how I am: model, accounts, what waits", "chat", lambda call: _status(desk, call)),
+        Command(
+            "whoami", "", "who you are to me, and which agent answers here", "everyone", lambda call: _whoami(call)
+        ),
+        Command("stop", "", "stop what I am doing in this conversation", "chat", lambda call: _stop(desk, call)),
+        Command(
+            "context", "", "what I am told with each message, and how large it is", "chat", lambda c: _context(desk, c)
+        ),
+        Command(
+            "pair",
+            "[list | approve CODE [owner] | reject CODE]",
+            "let somebody in who wrote to me",
+            "owner",
+            lambda call: _pair(desk, call),
+        ),
+    )
+    return {command.name: command for command in commands}
+
+
+async def _help(desk: Desk, call: Call) -> str:
+    usable = desk.commands().usable_by(call.message, call.standing)
+    lines = [f"- `{command.usage}`: {command.help}" for command in usable]
+    return "Write to me as you would to anybody. These words I take literally:\n\n" + "\n".join(lines)
+
+
+async def _status(desk: Desk, call: Call) -> str:
+    agent = desk.agents[call.route.agent]
+    waiting = desk.lanes.waiting(call.route.session)
+    running = desk.lanes.running(call.route.session)
+    lines = [
+        f"- Agent `{agent.id}`, model {agent.model.name}" + (f" ({agent.note})" if agent.note else ""),
+        f"- This conversation: {'I am working on an answer' if running else 'idle'}, {waiting} waiting",
+    ]
+    snapshot = await _snapshot(desk, call)
+    lines += [
+        f"- {part.path} is larger than what I am told each time: {part.injected_chars} of {part.raw_chars} characters"
+        for part in snapshot.parts
+        if part.injected_chars < part.raw_chars
+    ]
+    if call.standing == "owner" and call.message.kind == "private":
+        lines += await _owner_status(desk)
+    return "\n".join(lines)
+
+
+async def _owner_status(desk: Desk) -> list[str]:
+    backlog = await desk.store.backlog()
+    lines = [f"- Scrubjay {desk.version}, up {_duration((desk.clock.now() - desk.started).total_seconds())}"]
+    for account in desk.accounts.all:
+        if account.adapter.platform == "terminal":
+            continue
+        name = f" as @{account.name}" if account.name and account.state == "connected" else ""
+        reason = f": {account.reason}" if account.reason else ""
+        lines.append(f"- {account.label}: {account.state}{name}{reason}")
+        lines += [f"  - {warning}" for warning in account.warnings]
+    lines.append(
+        f"- Messages: {backlog.waiting} waiting, {backlog.running} being answered, {backlog.to_send} to be sent"
+    )
+    if backlog.failed_today or backlog.doubtful_today or backlog.held:
+        lines.append(
+            f"- In the last day: {backlog.failed_today} parts could not be sent, {backlog.doubtful_today} were sent again "
+            f"because nobody could say whether they had arrived; {backlog.held} are held"
+        )
+    pending = await desk.pairing.pending()
+    if pending:
+        lines.append(f"- {len(pending)} waiting to be let in; see `/pair list`")
+    return lines
+
+
+async def _whoami(call: Call) -> str:
+    message, route = call.message, call.route
+    who = {"owner": "my owner", "person": "somebody my owner let in", "stranger": "somebody I do not know"}[
+        call.standing
+    ]
+    lines = [
+        f"- You are {plain_name(message.sender.name)} (`{message.sender.id}` on {message.chat.platform}), {who}",
+        f"- This chat is `{message.chat.id}`" + (f", thread `{message.chat.thread}`" if message.chat.thread else ""),
+        f"- Agent `{route.agent}` answers here",
+    ]
+    if call.standing == "owner":
+        lines.append(f"- Because of {route.why}" + (f"; next would be {route.runner_up}" if route.runner_up else ""))
+        lines.append(f"- Session `{route.session}`, shelf `{route.audience.shelf}`")
+    return "\n".join(lines)
+
+
+async def _stop(desk: Desk, call: Call) -> str:
+    stopped = desk.lanes.stop(call.route.session)
+    if stopped.waiting:
+        await desk.inbox.close_rows([item.seq for item in stopped.waiting], "stopped")
+    waited = len(stopped.waiting)
+    also = "" if not waited else f" {waited} waiting message{'s were' if waited > 1 else ' was'} dropped too."
+    if stopped.running:
+        return f"Stopped.{also}"
+    return f"Nothing was running.{also}"
+
+
+async def _context(desk: Desk, call: Call) -> str:
+    scene = Scene(call.route.agent, call.route.audience, desk.clock.zone)
+    return await desk.turns.threads(_context_table, await _snapshot(desk, call), scene)
+
+
+async def _snapshot(desk: Desk, call: Call) -> WorkspaceSnapshot:
+    agent, audience = desk.agents[call.route.agent], call.route.audience
+    return await desk.turns.snapshot(agent, ShelfFiles(agent.workspace, audience), audience)
+
+
+def _context_table(snapshot: WorkspaceSnapshot, scene: Scene) -> str:
+    """Make the table; counting tokens is work, so this runs in a thread."""
+    rows = [(part.path, part.raw_chars, part.text, part.problem) for part in snapshot.parts]
+    lines = ["| part | characters | sent | tokens |", "|---|---:|---:|---:|"]
+    for path, raw, text, problem in rows:
+        sent = f"{len(text)}" if problem is None else problem
+        lines.append(f"| {path} | {raw} | {sent} | {count_tokens(text)} |")
+    tools = "\n".join(f"{tool.spec.name} {tool.spec.description} {tool.spec.parameters}" for tool in TOOLS.values())
+    system = "\n\n".join(build_system(snapshot, scene))
+    total = count_tokens(system) + count_tokens(memory_block(snapshot) or "") + count_tokens(tools)
+    lines.append(f"| tools | {len(tools)} | {len(tools)} | {count_tokens(tools)} |")
+    lines.append(
+        f"| all, with my own rules | | {len(system) + len(memory_block(snapshot) or '') + len(tools)} | {total} |"
+    )
+    return "\n".join([*lines, "", "Tokens are an estimate; the model's server counts its own way."])
+
+
+async def _pair(desk: Desk, call: Call) -> str:
+    words = call.arguments.split()
+    try:
+        match [word.lower() for word in words]:
+            case [] | ["list"]:
+                return await _pair_list(desk)
+            case ["approve", _]:
+                approved = await _approve(desk, words[1], "person")
+                return f"{approved} is in, with a memory of their own."
+            case ["approve", _, "owner"]:
+                approved = await _approve(desk, words[1], "owner")
+                return f"{approved} is now an owner: their private chats read everything."
+            case ["reject", _]:
+                return f"{_who(await desk.pairing.reject(words[1]))} was not let in."
+    except PairingRefused as refusal:
+        return str(refusal)
+    return f"I do not understand that. Write `{call.command.usage}`."
+
+
+async def _approve(desk: Desk, code: str, standing: Literal["owner", "person"]) -> str:
+    pairing = await desk.pairing.approve(code, standing)
+    desk.delivery.wake(Place(pairing.platform, pairing.account, pairing.chat))
+    return _who(pairing)
+
+
+def _who(pairing: PendingPairing) -> str:
+    return f"{plain_name(pairing.name)} ({pairing.platform} {pairing.sender})"
+
+
+def plain_name(name: str) -> str:
+    """Return a name that somebody chose without what Markdown would read as markup."""
+    return _MARKUP.sub("", name).strip() or "somebody"
+
+
+async def _pair_list(desk: Desk) -> str:
+    pending = await desk.pairing.pending()
+    if not pending:
+        return "Nobody is waiting to be let in."
+    lines = ["| code | who | where | until |", "|---|---|---|---|"]
+    for pairing in pending:
+        until = datetime.fromtimestamp(pairing.expires_at, UTC).astimezone(desk.clock.zone)
+        where = f"{pairing.platform}/{pairing.account}"
+        lines.append(f"| {pairing.code} | {_who(pairing)} | {where} | {until:%H:%M} |")
+    return "\n".join(lines)
+
+
+def _duration(seconds: float) -> str:
+    minutes = int(seconds // 60)
+    days, hours = divmod(minutes // 60, 24)
+    return f"{days} d {hours} h" if days else f"{hours} h {minutes % 60} min" if hours else f"{minutes} min"

@@ -1,0 +1,101 @@
+"""Commands: a registry one can read, and the gate that says who may use which; answered at once, also during a turn."""
+
+import logging
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from adapters.base import Inbound, MenuEntry
+from gateway.access import Standing
+from gateway.router import Route
+
+log = logging.getLogger(__name__)
+
+Who = Literal["everyone", "chat", "owner"]
+
+_COMMAND = re.compile(r"/([a-z][a-z0-9_]{0,31})(?:\s+(.*))?\Z", re.DOTALL | re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command: its name, its arguments as people read them, one line of help, and who may use it.
+
+    `everyone`: whoever may speak to us. `chat`: the owner, and a person in their own private chat. `owner`: the owner, in a
+    private chat, so that a group does not read the answer.
+    """
+
+    name: str
+    arguments: str
+    help: str
+    who: Who
+    run: Callable[["Call"], Awaitable[str]]
+
+    @property
+    def usage(self) -> str:
+        """How it is written: `/pair [list | approve CODE]`."""
+        return f"/{self.name} {self.arguments}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One use of a command, with what access and routing know about the message."""
+
+    command: Command
+    arguments: str
+    message: Inbound
+    route: Route
+    standing: Standing
+
+
+class Commands:
+    """The registry. Whether a message is a command is decided by its text alone, before any model sees it."""
+
+    def __init__(self, commands: Mapping[str, Command]) -> None:
+        self._commands = commands
+
+    def call(self, message: Inbound, route: Route, standing: Standing) -> Call | None:
+        """Return the use of a known command that a message is, or None when it is a message for the agent."""
+        match = _COMMAND.match(message.clean.strip())
+        command = self._commands.get(match.group(1).lower()) if match else None
+        if match is None or command is None:
+            return None
+        return Call(command, (match.group(2) or "").strip(), message, route, standing)
+
+    async def answer(self, call: Call) -> str:
+        """Run a command and return its answer in Markdown; a fault becomes a sentence and a log record."""
+        refusal = refused(call.command, call.message, call.standing)
+        if refusal is not None:
+            return refusal
+        try:
+            return await call.command.run(call)
+        except Exception:
+            log.exception("command failed", extra={"action": "command_failed", "command": call.command.name})
+            return f"/{call.command.name} failed; the log says why."
+
+    def usable_by(self, message: Inbound, standing: Standing) -> list[Command]:
+        """Return the commands that somebody may use here."""
+        return [c for c in self._commands.values() if refused(c, message, standing) is None]
+
+    @property
+    def menu(self) -> list[MenuEntry]:
+        """The entries for the platforms' own command menus: those that anybody may find useful."""
+        return [MenuEntry(c.name, c.help) for c in self._commands.values()]
+
+
+def refused(command: Command, message: Inbound, standing: Standing) -> str | None:
+    """Return why somebody may not use a command here, or None when they may; pure."""
+    private = message.kind == "private"
+    if command.who == "everyone":
+        return None
+    if command.who == "owner":
+        if standing != "owner":
+            return f"Only my owner can use /{command.name}."
+        return (
+            None
+            if private
+            else f"Use /{command.name} in our private chat, so that this group does not read the answer."
+        )
+    if standing == "owner" or private:
+        return None
+    return f"Only my owner can use /{command.name} here."

@@ -1,0 +1,31 @@
+"""The configuration: every setting as a frozen value, read from one YAML file, with every mistake named."""
+
+from gateway.config.channels import (
+    Account,
+    Binding,
+    ChannelsConfig,
+    DiscordAccount,
+    GroupPolicy,
+    PrivatePolicy,
+    SlackAccount,
+    TelegramAccount,
+)
+from gateway.config.loading import default_config, load_config
+from gateway.config.models import AgentConfig, Config, ModelConfig, SessionsConfig
+
+__all__ = [
+    "Account",
+    "AgentConfig",
+    "Binding",
+    "ChannelsConfig",
+    "Config",
+    "DiscordAccount",
+    "GroupPolicy",
+    "ModelConfig",
+    "PrivatePolicy",
+    "SessionsConfig",
+    "SlackAccount",
+    "TelegramAccount",
+    "default_config",
+    "load_config",
+]

@@ -1,0 +1,112 @@
+"""Checks of what belongs to the agents: names, the default, workspaces, and numbers that must fit each other."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from gateway.config.case import Case, Check, name_findings
+from gateway.config.models import AgentConfig
+from gateway.config.words import Finding
+from gateway.settings_file import KeyPath
+
+
+def _agents(case: Case) -> Iterator[Finding]:
+    agents = case.config.agents
+    if not agents:
+        yield Finding(("agents",), 'missing; name at least one agent, for example "agents: {main: {}}"')
+    for name in agents:
+        yield from name_findings(name, ("agents", name), "an agent's id")
+    marked = [name for name, agent in agents.items() if agent.default]
+    if len(agents) > 1 and not marked:
+        marks: tuple[KeyPath, ...] = tuple(("agents", name, "default") for name in agents)
+        yield Finding(("agents",), 'none of them is the default; mark one with "default: true"', also=marks)
+    for name in marked[1:]:
+        sentence = f"agents.{marked[0]} is the default already; mark only one"
+        yield Finding(("agents", name, "default"), sentence)
+
+
+def _workspaces(case: Case) -> Iterator[Finding]:
+    real = {name: Path(os.path.realpath(agent.workspace)) for name, agent in case.config.agents.items()}
+    home = Path(os.path.realpath(case.config.effective_home))
+    names = list(real)
+    for index, name in enumerate(names):
+        path, here = ("agents", name, "workspace"), real[name]
+        if home.is_relative_to(here) or here.is_relative_to(home / "state"):
+            sentence = "an agent must not reach the gateway's own files; choose a folder that does not hold them"
+            yield Finding(path, sentence, also=(("home",),))
+        for other in names[:index]:
+            if here.is_relative_to(real[other]) or real[other].is_relative_to(here):
+                how = (
+                    "the same folder as"
+                    if here == real[other]
+                    else "inside"
+                    if len(here.parts) > len(real[other].parts)
+                    else "around"
+                )
+                sentence = f"this is {how} agents.{other}.workspace; every agent needs a folder of its own"
+                yield Finding(path, sentence, also=(("agents", other, "workspace"),))
+
+
+def _windows(case: Case) -> Iterator[Finding]:
+    for name, agent in case.config.agents.items():
+        yield from _window(case, name, agent)
+
+
+def _window(case: Case, name: str, agent: AgentConfig) -> Iterator[Finding]:
+    compaction, flush = case.config.compaction, case.config.compaction.flush
+    window, reserve, recent = agent.model.context_window, compaction.reserve_tokens, compaction.keep_recent_tokens
+    at: KeyPath = ("agents", name, "model", "context_window")
+    limits: tuple[KeyPath, ...] = (
+        at,
+        ("compaction", "reserve_tokens"),
+        ("compaction", "keep_recent_tokens"),
+        ("compaction", "flush", "soft_threshold_tokens"),
+    )
+    if reserve >= window:
+        sentence = f'must be smaller than the context_window of agent "{name}": {reserve} is not less than {window}'
+        yield _finding(case, limits[1], limits, f"reserve_tokens {sentence}")
+    elif recent >= window - reserve:
+        left = f"{window} - {reserve} = {window - reserve}"
+        sentence = f'must be smaller than context_window - reserve_tokens of agent "{name}": {recent} is not less than'
+        yield _finding(case, limits[2], limits, f"keep_recent_tokens {sentence} {left}")
+    elif flush.enabled and flush.soft_threshold_tokens >= window - reserve - recent:
+        left = f"{window} - {reserve} - {recent} = {window - reserve - recent}"
+        sentence = f'must be smaller than what agent "{name}" has between keep_recent_tokens and reserve_tokens'
+        found = f"{flush.soft_threshold_tokens} is not less than {left}"
+        yield _finding(case, limits[3], limits, f"soft_threshold_tokens {sentence}: {found}")
+    if agent.model.max_tokens >= window:
+        tokens = agent.model.max_tokens
+        sentence = f"must be smaller than context_window: {tokens} is not less than {window}"
+        yield _finding(case, ("agents", name, "model", "max_tokens"), (at,), f"max_tokens {sentence}")
+
+
+def _finding(case: Case, path: KeyPath, also: tuple[KeyPath, ...], sentence: str) -> Finding:
+    """Place the finding at `path` when the file gives it, else at the first of `also`, which then it must be."""
+    return Finding(path if case.source.has(path) else also[0], sentence, also=(path, *also))
+
+
+def _memory(case: Case) -> Iterator[Finding]:
+    memory, trim = case.config.memory, case.config.pruning.soft_trim
+    if memory.overlap_tokens >= memory.chunk_tokens:
+        sentence = f"must be smaller than chunk_tokens: {memory.overlap_tokens} is not less than {memory.chunk_tokens}"
+        yield _finding(case, ("memory", "overlap_tokens"), (("memory", "chunk_tokens"),), f"overlap_tokens {sentence}")
+    if trim.head_chars + trim.tail_chars > trim.max_chars:
+        at: KeyPath = ("pruning", "soft_trim")
+        parts: tuple[KeyPath, ...] = tuple((*at, name) for name in ("max_chars", "head_chars", "tail_chars"))
+        numbers = f"{trim.head_chars} + {trim.tail_chars} is more than {trim.max_chars}"
+        yield Finding(at, f"head_chars and tail_chars must fit in max_chars: {numbers}", also=parts)
+    if memory.embedder.provider == "http":
+        for name in ("base_url", "model"):
+            if getattr(memory.embedder, name) is None:
+                path = ("memory", "embedder", name)
+                yield Finding(path, "missing; the http embedder needs base_url and model", also=(path[:2],))
+
+
+def _zone(case: Case) -> Iterator[Finding]:
+    zone = case.config.timezone
+    if zone is not None and not case.zone_exists(zone):
+        sentence = f'unknown time zone {case.shown(("timezone",))}; use a name such as "Europe/Berlin"'
+        yield Finding(("timezone",), sentence)
+
+
+CHECKS: tuple[Check, ...] = (_agents, _workspaces, _windows, _memory, _zone)

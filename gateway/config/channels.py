@@ -1,0 +1,106 @@
+"""The settings of the platforms: accounts, who may speak to them, and which agent answers where."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+from pydantic import Field, SecretStr
+
+from adapters.base import Platform
+from gateway.config.fields import Identifier, Named, Secret, Settings, SocketUrl, Url, nothing_named
+
+
+class PrivatePolicy(Settings):
+    """Who may write to an account in private. An empty list is nobody."""
+
+    policy: Literal["pairing", "allowlist", "open", "disabled"] = "pairing"
+    allow: tuple[Identifier, ...] = ()
+
+
+class GroupPolicy(Settings):
+    """In which groups an account speaks, and with whom: `allow` empty is no group, `senders` None every member."""
+
+    policy: Literal["allowlist", "open", "disabled"] = "allowlist"
+    allow: tuple[Identifier, ...] = ()
+    senders: tuple[Identifier, ...] | None = None
+    require_mention: bool = True
+
+
+class TelegramAccount(Settings):
+    """One Telegram bot."""
+
+    token: Secret = SecretStr("")
+    base_url: Url = "https://api.telegram.org/bot"
+    base_file_url: Url = "https://api.telegram.org/file/bot"
+    private: PrivatePolicy = Field(default_factory=PrivatePolicy)
+    groups: GroupPolicy = Field(default_factory=GroupPolicy)
+
+
+class DiscordAccount(Settings):
+    """One Discord bot; the addresses are the SDK's own unless given."""
+
+    token: Secret = SecretStr("")
+    api_url: Url | None = None
+    gateway_url: SocketUrl | None = None
+    private: PrivatePolicy = Field(default_factory=PrivatePolicy)
+    groups: GroupPolicy = Field(default_factory=GroupPolicy)
+
+
+class SlackAccount(Settings):
+    """One Slack app: over Socket Mode with `app_token`, over HTTP with `signing_secret`."""
+
+    bot_token: Secret = SecretStr("")
+    app_token: Secret | None = None
+    signing_secret: Secret | None = None
+    base_url: Url = "https://slack.com/api/"
+    private: PrivatePolicy = Field(default_factory=PrivatePolicy)
+    groups: GroupPolicy = Field(default_factory=GroupPolicy)
+
+
+class TelegramChannel(Settings):
+    """Our bots on Telegram, by account name."""
+
+    accounts: Named[TelegramAccount] = Field(default_factory=nothing_named)
+
+
+class DiscordChannel(Settings):
+    """Our bots on Discord, by account name."""
+
+    accounts: Named[DiscordAccount] = Field(default_factory=nothing_named)
+
+
+class SlackChannel(Settings):
+    """Our bots on Slack, by account name."""
+
+    accounts: Named[SlackAccount] = Field(default_factory=nothing_named)
+
+
+Account = TelegramAccount | DiscordAccount | SlackAccount
+
+
+class ChannelsConfig(Settings):
+    """The platforms that people write on."""
+
+    telegram: TelegramChannel = Field(default_factory=TelegramChannel)
+    discord: DiscordChannel = Field(default_factory=DiscordChannel)
+    slack: SlackChannel = Field(default_factory=SlackChannel)
+
+    @property
+    def by_platform(self) -> Mapping[str, Mapping[str, Account]]:
+        """The accounts of every platform, by platform and account name."""
+        return {
+            "telegram": self.telegram.accounts,
+            "discord": self.discord.accounts,
+            "slack": self.slack.accounts,
+        }
+
+
+class Binding(Settings):
+    """Gives the chats that match every field it names to one agent."""
+
+    agent: str = ""
+    platform: Platform | None = None
+    account: str | None = None
+    guild: Identifier | None = None
+    chat: Identifier | None = None
+    thread: Identifier | None = None
+    sender: Identifier | None = None

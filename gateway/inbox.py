@@ -1,0 +1,95 @@
+"""The inbox as a port: what arrived and how far it has come, before any platform is told that we have it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from adapters.base import Chat, DeadLetter, Inbound, Migration
+
+Outcome = Literal["replied", "silent", "stopped", "dropped", "failed"]
+ReceiptKind = Literal["new", "ignored", "duplicate", "reworded", "reworded_late"]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One message to be put into the outbox: Markdown text, or a file with text as its caption.
+
+    `answers` are the ids of the messages that are answered once this part is out; empty for all but the last part.
+    """
+
+    chat: Chat
+    text: str
+    purpose: Literal["reply", "command", "notice", "pairing"] = "reply"
+    reply_to: str | None = None
+    file_name: str | None = None
+    file_path: str | None = None
+    answers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PairingRequest:
+    """What becomes of an unknown sender's first message: a code for the owner, told to the sender in `parts`."""
+
+    code: str
+    expires_at: float
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A message with what access and routing decided about it.
+
+    `told` is said, once, about a message that is not admitted; with `pairing` the code is stored, and its parts are said.
+    """
+
+    message: Inbound
+    session: str
+    admitted: bool
+    told: tuple[Part, ...] = ()
+    pairing: PairingRequest | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What the inbox did with an arrival. `seq` orders what arrived; 0 where no row was touched."""
+
+    kind: ReceiptKind
+    arrival: Arrival
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A message that is held in the inbox until its turn is done."""
+
+    seq: int
+    session: str
+    turn: str | None
+    attempts: int
+    message: Inbound
+
+
+class Inbox(Protocol):
+    """What arrived, until it is answered. Every method is one transaction and returns after its commit."""
+
+    async def accept(
+        self, arrivals: Sequence[Arrival], *, migrations: Sequence[Migration] = (), dead: Sequence[DeadLetter] = ()
+    ) -> list[Receipt]:
+        """Commit what arrived; duplicates stop here, a new wording replaces one that waits."""
+        ...
+
+    async def take_up(self, *, younger_than_seconds: float) -> tuple[list[Held], int]:
+        """Close what is too old as dropped; return what is still open, oldest first, and how many were dropped."""
+        ...
+
+    async def start_turn(self, turn: str, seqs: Sequence[int]) -> list[Held]:
+        """Mark rows as running in a turn, counting the attempt; rows that are closed meanwhile are left out."""
+        ...
+
+    async def finish_turn(self, turn: str, outcome: Outcome, parts: Sequence[Part]) -> None:
+        """Close every row of the turn and put its parts into the outbox, in one transaction."""
+        ...
+
+    async def close_rows(self, seqs: Sequence[int], outcome: Outcome, parts: Sequence[Part] = ()) -> None:
+        """Close rows that no turn will take, with what is to be said about it."""
+        ...

@@ -1,0 +1,79 @@
+"""Logging: one line an action, as text or JSON, with every secret masked."""
+
+import json
+import logging
+import logging.handlers
+import sys
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from gateway.config import Config
+
+_STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
+_QUIET = ("httpx", "httpx2", "httpcore", "httpcore2", "telegram", "anthropic", "asyncio", "markdown_it")
+
+
+class Masked(logging.Formatter):
+    """Formats a record with its facts, and replaces every known secret by `***`, wherever it stands."""
+
+    def __init__(self, secrets: Iterable[str], form: Literal["text", "json"]) -> None:
+        super().__init__()
+        self._secrets = sorted((secret for secret in secrets if len(secret) >= 6), key=len, reverse=True)
+        self._form = form
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return one line, or more where a traceback belongs to it."""
+        text = self._json(record) if self._form == "json" else self._text(record)
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
+        return text
+
+    def _text(self, record: logging.LogRecord) -> str:
+        when = datetime.fromtimestamp(record.created).astimezone()
+        facts = " ".join(f"{key}={value}" for key, value in _facts(record).items() if key != "action")
+        line = f"{when:%Y-%m-%d %H:%M:%S} {record.levelname.lower():7} {record.getMessage()} {facts}".rstrip()
+        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+
+    def _json(self, record: logging.LogRecord) -> str:
+        values: dict[str, object] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **_facts(record),
+        }
+        if record.exc_info:
+            values["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(values, ensure_ascii=False, default=str)
+
+
+def _facts(record: logging.LogRecord) -> dict[str, object]:
+    return {key: value for key, value in record.__dict__.items() if key not in _STANDARD}
+
+
+def start_logging(config: Config, *, file: Path | None = None, level: str | None = None) -> None:
+    """Send the log to stderr, or to a rotating file; the SDKs speak up from warnings on."""
+    handler: logging.Handler = logging.StreamHandler(sys.stderr)
+    if file is not None:
+        handler = logging.handlers.RotatingFileHandler(file, maxBytes=1_000_000, backupCount=2, encoding="utf-8")
+    handler.setFormatter(Masked(secrets_of(config), config.log.format))
+    logging.basicConfig(handlers=[handler], level=(level or config.log.level).upper(), force=True)
+    for name in _QUIET:
+        logging.getLogger(name).setLevel(logging.WARNING)
+
+
+def secrets_of(config: Config) -> list[str]:
+    """Return every secret of the configuration, in the clear: what a log must never show."""
+    found: list[str] = []
+
+    def walk(value: object) -> None:
+        if hasattr(value, "get_secret_value"):
+            found.append(value.get_secret_value())
+        elif isinstance(value, dict):
+            for item in value.values():
+                walk(item)
+
+    walk(config.model_dump())
+    return found

@@ -1,0 +1,82 @@
+"""Pairing codes: how an unknown sender becomes a person, or the first owner."""
+
+import hmac
+import secrets
+from collections.abc import Sequence
+from typing import Literal
+
+from adapters.base import Chat
+from gateway.inbox import PairingRequest, Part
+from gateway.people import People
+from gateway.store.store import Guesses, KnownPerson, PendingPairing, Store
+from memory.clock import Clock
+
+CODE_LENGTH = 8
+CODE_SECONDS = 3_600
+MAX_WRONG = 5
+_ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # without the letters and digits that are taken for one another
+
+
+class PairingRefused(Exception):
+    """A code was not accepted; the sentence says why."""
+
+
+class Pairing:
+    """Makes codes and takes the owner's answers. Wrong codes are counted in the store, so that a restart forgives none."""
+
+    def __init__(self, store: Store, people: People, clock: Clock) -> None:
+        self._store = store
+        self._people = people
+        self._clock = clock
+
+    def request(self, chat: Chat) -> PairingRequest:
+        """Return a new code, and the one message that tells an unknown sender about it."""
+        code = "".join(secrets.choice(_ALPHABET) for _ in range(CODE_LENGTH))
+        text = (
+            f"I do not know you yet. My owner can let you in with this code: `{code}`\n\n"
+            "It is good for an hour. Once you are let in, write to me again."
+        )
+        expires = self._clock.now().timestamp() + CODE_SECONDS
+        return PairingRequest(code, expires, (Part(chat=chat, text=text, purpose="pairing"),))
+
+    async def pending(self) -> list[PendingPairing]:
+        """Return the codes that wait, oldest first."""
+        return await self._store.pairings()
+
+    async def approve(self, code: str, standing: Literal["owner", "person"]) -> PendingPairing:
+        """Let the sender of a code in and tell them; raises `PairingRefused` with a sentence."""
+        pairing = await self._find(code)
+        chat = Chat(pairing.platform, pairing.account, pairing.chat)  # type: ignore[arg-type]
+        welcome = "You are in. What can I do for you?" if standing == "person" else "Hello. From now on I am yours."
+        await self._store.approve(pairing, standing, [Part(chat=chat, text=welcome, purpose="notice")])
+        self._people.add(KnownPerson(pairing.platform, pairing.sender, standing, pairing.name))
+        return pairing
+
+    async def reject(self, code: str) -> PendingPairing:
+        """Forget a code; raises `PairingRefused` with a sentence."""
+        pairing = await self._find(code)
+        await self._store.reject(pairing)
+        return pairing
+
+    async def _find(self, code: str) -> PendingPairing:
+        now = self._clock.now().timestamp()
+        guesses = await self._store.guesses()
+        if guesses.locked_until > now:
+            minutes = int((guesses.locked_until - now) // 60) + 1
+            raise PairingRefused(f"Too many wrong codes. Codes are looked at again in {minutes} min.")
+        found = _match(code.strip().upper(), await self._store.pairings())
+        if found is not None:
+            return found
+        wrong = guesses.wrong + 1
+        locked = now + CODE_SECONDS if wrong >= MAX_WRONG else 0.0
+        await self._store.set_guesses(Guesses(0 if locked else wrong, locked))
+        raise PairingRefused("No such code is waiting. `/pair list` shows those that are.")
+
+
+def _match(code: str, pending: Sequence[PendingPairing]) -> PendingPairing | None:
+    """Compare with every code in constant time, so that the time taken tells nothing."""
+    found = None
+    for pairing in pending:
+        if hmac.compare_digest(pairing.code.encode(), code.encode()):
+            found = pairing
+    return found

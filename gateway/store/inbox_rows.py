@@ -1,0 +1,106 @@
+"""Inbox rows to and from values; each function runs inside a transaction of the store."""
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from adapters.base import Inbound
+from gateway.inbox import Arrival, Held, Part, Receipt, ReceiptKind
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+    from memory.sqlite import Row, Transaction
+
+MAX_PENDING_PAIRINGS = 3
+
+
+@cache
+def _codec() -> "TypeAdapter[Inbound]":
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Inbound)
+
+
+def encode(message: Inbound) -> str:
+    """Return a message as JSON."""
+    return _codec().dump_json(message).decode()
+
+
+def decode(text: str) -> Inbound:
+    """Return the message that `encode` wrote."""
+    return _codec().validate_json(text)
+
+
+def held(row: "Row") -> Held:
+    """Return the value of an open row."""
+    return Held(row["seq"], row["session"], row["turn"], row["attempts"], decode(row["message"]))
+
+
+def accept(tx: "Transaction", arrival: Arrival, now: float) -> Receipt:
+    """Insert one arrival, or find out what it repeats."""
+    message = arrival.message
+    if message.edited:
+        return _reword(tx, arrival)
+    state = "closed" if arrival.pairing else "received" if arrival.admitted else "ignored"
+    row = tx.one(
+        "inbox_insert",
+        **_key(arrival),
+        thread=message.chat.thread,
+        session=arrival.session,
+        state=state,
+        outcome="silent" if arrival.pairing else None,
+        now=now,
+        message=encode(message),
+    )
+    if row is not None:
+        kind: ReceiptKind = "new" if state == "received" else "ignored"
+        return Receipt(kind, arrival, row["seq"])
+    return _take_up(tx, arrival)
+
+
+def _key(arrival: Arrival) -> dict[str, object]:
+    chat = arrival.message.chat
+    return {"platform": chat.platform, "account": chat.account, "chat": chat.id, "message_id": arrival.message.id}
+
+
+def _take_up(tx: "Transaction", arrival: Arrival) -> Receipt:
+    """An addressed duplicate of an ignored row makes it received, once (Slack sends `message`, then `app_mention`)."""
+    row = tx.one("inbox_find", **_key(arrival))
+    if row is not None and arrival.admitted and row["state"] == "ignored":
+        values = {"session": arrival.session, "message": encode(arrival.message)}
+        if tx.run("inbox_take_up_ignored", seq=row["seq"], **values):
+            return Receipt("new", arrival, row["seq"])
+    return Receipt("duplicate", arrival, row["seq"] if row else 0)
+
+
+def _reword(tx: "Transaction", arrival: Arrival) -> Receipt:
+    """A new wording replaces the text of a message that still waits; later it is only noted."""
+    row = tx.one("inbox_find", **_key(arrival))
+    if row is None:
+        return Receipt("ignored", arrival, 0)
+    if row["state"] == "ignored":
+        return _take_up(tx, arrival)
+    if tx.run("inbox_reword", seq=row["seq"], message=encode(arrival.message)):
+        return Receipt("reworded", arrival, row["seq"])
+    return Receipt("reworded_late", arrival, row["seq"])
+
+
+def refusal(tx: "Transaction", arrival: Arrival, now: float) -> tuple[Part, ...]:
+    """Return what is said about a message that was not admitted, storing the code of a pairing that is new.
+
+    An unknown sender is told a code once, and nothing more while it is good or too many codes wait for the owner.
+    """
+    request = arrival.pairing
+    if request is None:
+        return arrival.told
+    chat, sender = arrival.message.chat, arrival.message.sender
+    place = {"platform": chat.platform, "account": chat.account}
+    tx.run("pairings_expire", now=now)
+    if tx.one("pairing_of", **place, sender=sender.id, now=now):
+        return ()
+    pending = tx.one("pairings_pending", **place, now=now)
+    if pending is not None and pending["rows"] >= MAX_PENDING_PAIRINGS:
+        return ()
+    who = {"sender": sender.id, "name": sender.name[:80], "chat": chat.id}
+    tx.run("pairing_insert", code=request.code, **place, **who, now=now, expires_at=request.expires_at)
+    return request.parts

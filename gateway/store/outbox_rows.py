@@ -1,0 +1,85 @@
+"""Outbox rows to and from values; each function runs inside a transaction of the store."""
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from adapters.base import Chat, Outbound, OutFile
+from gateway.inbox import Part
+from gateway.outbox import Parcel, Place
+
+if TYPE_CHECKING:
+    from memory.sqlite import Row, Transaction
+
+
+def add(tx: "Transaction", parts: Sequence[Part], now: float) -> None:
+    """Insert parts, in order."""
+    for part in parts:
+        tx.run(
+            "outbox_insert",
+            platform=part.chat.platform,
+            account=part.chat.account,
+            chat=part.chat.id,
+            thread=part.chat.thread,
+            reply_to=part.reply_to,
+            purpose=part.purpose,
+            text=part.text,
+            file_name=part.file_name,
+            file_path=part.file_path,
+            answers=json.dumps(part.answers),
+            now=now,
+        )
+
+
+def next_parcel(tx: "Transaction", place: Place) -> Parcel | None:
+    """Return the oldest ready part of a chat."""
+    row = tx.one("outbox_next", platform=place.platform, account=place.account, chat=place.chat)
+    return None if row is None else _parcel(row)
+
+
+def _parcel(row: "Row") -> Parcel:
+    chat = Chat(row["platform"], row["account"], row["chat"], row["thread"])
+    file = OutFile(row["file_name"], row["file_path"]) if row["file_path"] else None
+    message = Outbound(
+        chat=chat,
+        text=row["text"] or "",
+        key=f"scrubjay-{row['seq']}",
+        reply_to=row["reply_to"],
+        file=file,
+        purpose=row["purpose"],
+        plain=bool(row["plain"]),
+    )
+    return Parcel(
+        seq=row["seq"],
+        message=message,
+        answers=tuple(json.loads(row["answers"])),
+        attempts=row["attempts"],
+        not_before=row["not_before"],
+        created_at=row["created_at"],
+        doubtful=bool(row["doubtful"]),
+    )
+
+
+def again(tx: "Transaction", parcel: Parcel, not_before: float, error: str) -> None:
+    """Make a part ready again, as its value now says."""
+    message = parcel.message
+    tx.run(
+        "outbox_again",
+        seq=parcel.seq,
+        not_before=not_before,
+        plain=message.plain,
+        thread=message.chat.thread,
+        reply_to=message.reply_to,
+        doubtful=parcel.doubtful,
+        error=error,
+    )
+
+
+def resplit(tx: "Transaction", parcel: Parcel, texts: Sequence[str]) -> None:
+    """Put smaller parts where one was, before everything that follows it."""
+    count = len(texts)
+    answers = json.dumps(parcel.answers)
+    tx.run("outbox_retext", seq=parcel.seq, text=texts[0], answers=answers if count == 1 else "[]")
+    for number, text in enumerate(texts[1:], start=1):
+        last = answers if number == count - 1 else "[]"
+        tx.run("outbox_insert_after", like=parcel.seq, offset=number / count, text=text, answers=last)

@@ -1,0 +1,62 @@
+-- name: inbox_insert
+INSERT INTO inbox (platform, account, chat, message_id, thread, session, state, outcome, received_at, closed_at, message)
+VALUES (:platform, :account, :chat, :message_id, :thread, :session, :state, :outcome, :now,
+        CASE WHEN :state = 'closed' THEN :now END, :message)
+ON CONFLICT (platform, account, chat, message_id) DO NOTHING
+RETURNING seq
+
+-- name: inbox_find
+SELECT seq, state, session FROM inbox
+WHERE platform = :platform AND account = :account AND chat = :chat AND message_id = :message_id
+
+-- name: inbox_take_up_ignored
+UPDATE inbox SET state = 'received', session = :session, message = :message
+WHERE seq = :seq AND state = 'ignored'
+
+-- name: inbox_reword
+UPDATE inbox SET message = :message WHERE seq = :seq AND state IN ('received', 'ignored')
+
+-- name: inbox_open
+SELECT seq, session, turn, attempts, message FROM inbox
+WHERE state IN ('received', 'running') AND received_at >= :since ORDER BY seq
+
+-- name: inbox_drop_old
+UPDATE inbox SET state = 'closed', outcome = 'dropped', closed_at = :now
+WHERE state IN ('received', 'running') AND received_at < :since
+
+-- name: inbox_start
+UPDATE inbox SET state = 'running', turn = :turn, attempts = attempts + 1
+WHERE seq = :seq AND state IN ('received', 'running')
+RETURNING seq, session, turn, attempts, message
+
+-- name: inbox_close
+UPDATE inbox SET state = 'closed', outcome = :outcome, closed_at = :now
+WHERE seq = :seq AND state IN ('received', 'running')
+
+-- name: inbox_close_turn
+UPDATE inbox SET state = 'closed', outcome = :outcome, closed_at = :now
+WHERE turn = :turn AND state = 'running'
+
+-- name: inbox_counts
+SELECT state, count(*) AS rows FROM inbox WHERE state IN ('received', 'running') GROUP BY state
+
+-- name: inbox_forget_texts
+UPDATE inbox SET message = NULL
+WHERE message IS NOT NULL AND state IN ('closed', 'ignored') AND received_at < :before
+
+-- name: inbox_forget_rows
+DELETE FROM inbox WHERE state IN ('closed', 'ignored') AND received_at < :before
+
+-- name: dead_letter_insert
+INSERT INTO dead_letters (platform, account, raw, error, received_at)
+VALUES (:platform, :account, :raw, :error, :now)
+
+-- name: dead_letters_forget
+DELETE FROM dead_letters WHERE received_at < :before
+
+-- name: alias_insert
+INSERT INTO chat_aliases (platform, account, chat, first) VALUES (:platform, :account, :chat, :first)
+ON CONFLICT (platform, account, chat) DO NOTHING
+
+-- name: aliases
+SELECT platform, account, chat, first FROM chat_aliases

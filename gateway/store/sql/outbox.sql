@@ -1,0 +1,62 @@
+-- name: outbox_insert
+INSERT INTO outbox (platform, account, chat, thread, reply_to, purpose, text, file_name, file_path, answers, state, created_at)
+VALUES (:platform, :account, :chat, :thread, :reply_to, :purpose, :text, :file_name, :file_path, :answers, 'ready', :now)
+
+-- name: outbox_next
+SELECT seq, platform, account, chat, thread, reply_to, purpose, text, file_name, file_path, answers,
+       attempts, not_before, plain, doubtful, created_at
+FROM outbox
+WHERE platform = :platform AND account = :account AND chat = :chat AND state = 'ready'
+ORDER BY coalesce(position, seq), seq LIMIT 1
+
+-- name: outbox_chats
+SELECT DISTINCT platform, account, chat FROM outbox WHERE state = 'ready'
+
+-- name: outbox_sending
+UPDATE outbox SET state = 'sending', attempts = attempts + 1 WHERE seq = :seq AND state = 'ready'
+
+-- name: outbox_sent
+UPDATE outbox SET state = 'sent', platform_id = :platform_id, sent_at = :now, error = NULL WHERE seq = :seq
+
+-- name: outbox_again
+UPDATE outbox SET state = 'ready', not_before = :not_before, plain = :plain, thread = :thread, reply_to = :reply_to,
+                  doubtful = :doubtful, error = :error
+WHERE seq = :seq
+
+-- name: outbox_failed
+UPDATE outbox SET state = 'failed', error = :error WHERE seq = :seq
+
+-- name: outbox_unknown
+UPDATE outbox SET state = 'unknown', error = :error WHERE seq = :seq
+
+-- name: outbox_interrupted
+UPDATE outbox SET state = :state, doubtful = 1, error = 'the process ended while this part was being sent'
+WHERE state = 'sending'
+
+-- name: outbox_release_unknown
+UPDATE outbox SET state = 'ready', doubtful = 1 WHERE state = 'unknown'
+
+-- name: outbox_retext
+UPDATE outbox SET text = :text, state = 'ready', answers = :answers WHERE seq = :seq
+
+-- name: outbox_insert_after
+INSERT INTO outbox (platform, account, chat, thread, purpose, text, answers, position, plain, state, created_at)
+SELECT platform, account, chat, thread, purpose, :text, :answers, coalesce(position, seq) + :offset, plain, 'ready', created_at
+FROM outbox WHERE seq = :like
+
+-- name: outbox_counts
+SELECT state, count(*) AS rows, min(created_at) AS oldest FROM outbox
+WHERE state IN ('ready', 'sending', 'unknown') GROUP BY state
+
+-- name: outbox_failures
+SELECT count(*) AS rows FROM outbox WHERE state = 'failed' AND created_at >= :since
+
+-- name: outbox_doubtful
+SELECT count(*) AS rows FROM outbox WHERE doubtful = 1 AND created_at >= :since
+
+-- name: outbox_forget_texts
+UPDATE outbox SET text = NULL
+WHERE text IS NOT NULL AND state IN ('sent', 'failed') AND created_at < :before
+
+-- name: outbox_forget_rows
+DELETE FROM outbox WHERE state IN ('sent', 'failed') AND created_at < :before

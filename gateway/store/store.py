@@ -1,0 +1,303 @@
+"""The store: inbox, outbox, sessions and people over one SQLite file; the only module that asks it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from adapters.base import DeadLetter, Migration
+from gateway.inbox import Arrival, Held, Outcome, Part, Receipt
+from gateway.outbox import Parcel, Place, place_of
+from gateway.store import inbox_rows, outbox_rows
+from memory.clock import Clock
+from memory.sqlite import Database, load_migrations, load_statements
+
+if TYPE_CHECKING:
+    from memory.sqlite import Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPerson:
+    """Somebody whom the owner approved by a code, or an owner made that way."""
+
+    platform: str
+    sender: str
+    standing: Literal["owner", "person"]
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class PendingPairing:
+    """A code that waits for the owner; times are Unix seconds."""
+
+    code: str
+    platform: str
+    account: str
+    sender: str
+    name: str
+    chat: str
+    created_at: float
+    expires_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Guesses:
+    """Wrong codes in a row, and until when (Unix seconds) no further one is looked at."""
+
+    wrong: int
+    locked_until: float
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """What waits, for `/status`."""
+
+    waiting: int
+    running: int
+    to_send: int
+    held: int
+    failed_today: int
+    doubtful_today: int
+
+
+class Store:
+    """Implements the ports `gateway.inbox.Inbox` and `gateway.outbox.Outbox`, and holds people and sessions."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    def _now(self) -> float:
+        return self._clock.now().timestamp()
+
+    async def close(self) -> None:
+        """Finish what is being written and close the file."""
+        await self._database.close()
+
+    # Inbox
+
+    async def accept(
+        self, arrivals: Sequence[Arrival], *, migrations: Sequence[Migration] = (), dead: Sequence[DeadLetter] = ()
+    ) -> list[Receipt]:
+        """Commit what arrived, in order; see `Inbox.accept`."""
+        now = self._now()
+
+        def work(tx: "Transaction") -> list[Receipt]:
+            for migration in migrations:
+                new = migration.new
+                tx.run("alias_insert", platform=new.platform, account=new.account, chat=new.id, first=migration.old.id)
+            for letter in dead:
+                place = {"platform": letter.platform, "account": letter.account}
+                tx.run("dead_letter_insert", **place, raw=letter.raw, error=letter.error, now=now)
+            receipts = []
+            for arrival in arrivals:
+                receipt = inbox_rows.accept(tx, arrival, now)
+                if receipt.kind == "ignored" and receipt.seq:
+                    outbox_rows.add(tx, inbox_rows.refusal(tx, arrival, now), now)
+                receipts.append(receipt)
+            return receipts
+
+        return await self._database.run(work)
+
+    async def take_up(self, *, younger_than_seconds: float) -> tuple[list[Held], int]:
+        """Return what is still open and how many rows were too old; see `Inbox.take_up`."""
+        now = self._now()
+
+        def work(tx: "Transaction") -> tuple[list[Held], int]:
+            since = now - younger_than_seconds
+            dropped = tx.run("inbox_drop_old", since=since, now=now)
+            return [inbox_rows.held(row) for row in tx.all("inbox_open", since=since)], dropped
+
+        return await self._database.run(work)
+
+    async def start_turn(self, turn: str, seqs: Sequence[int]) -> list[Held]:
+        """Mark rows as running in a turn; see `Inbox.start_turn`."""
+
+        def work(tx: "Transaction") -> list[Held]:
+            rows = (tx.one("inbox_start", seq=seq, turn=turn) for seq in seqs)
+            return [inbox_rows.held(row) for row in rows if row is not None]
+
+        return await self._database.run(work)
+
+    async def finish_turn(self, turn: str, outcome: Outcome, parts: Sequence[Part]) -> None:
+        """Close the turn's rows and post its parts in one transaction; see `Inbox.finish_turn`."""
+        now = self._now()
+
+        def work(tx: "Transaction") -> None:
+            outbox_rows.add(tx, parts, now)
+            tx.run("inbox_close_turn", turn=turn, outcome=outcome, now=now)
+
+        await self._database.run(work)
+
+    async def close_rows(self, seqs: Sequence[int], outcome: Outcome, parts: Sequence[Part] = ()) -> None:
+        """Close rows that no turn will take; see `Inbox.close_rows`."""
+        now = self._now()
+
+        def work(tx: "Transaction") -> None:
+            outbox_rows.add(tx, parts, now)
+            for seq in seqs:
+                tx.run("inbox_close", seq=seq, outcome=outcome, now=now)
+
+        await self._database.run(work)
+
+    async def aliases(self) -> dict[Place, str]:
+        """Return the first id of every chat that got a new one."""
+        rows = await self._database.run(lambda tx: tx.all("aliases"))
+        return {Place(row["platform"], row["account"], row["chat"]): row["first"] for row in rows}
+
+    # Outbox
+
+    async def post(self, parts: Sequence[Part]) -> None:
+        """Add parts that belong to no turn; see `Outbox.post`."""
+        now = self._now()
+        await self._database.run(lambda tx: outbox_rows.add(tx, parts, now))
+
+    async def places(self) -> list[Place]:
+        """Return the chats that have parts ready; see `Outbox.places`."""
+        rows = await self._database.run(lambda tx: tx.all("outbox_chats"))
+        return [Place(**row) for row in rows]
+
+    async def next_parcel(self, place: Place) -> Parcel | None:
+        """Return the oldest ready part of a chat; see `Outbox.next_parcel`."""
+        return await self._database.run(lambda tx: outbox_rows.next_parcel(tx, place))
+
+    async def sending(self, parcel: Parcel) -> None:
+        """Record that the request is about to leave; see `Outbox.sending`."""
+        await self._database.run(lambda tx: tx.run("outbox_sending", seq=parcel.seq))
+
+    async def sent(self, parcel: Parcel, platform_id: str) -> Parcel | None:
+        """Record the platform's id and return the next part; see `Outbox.sent`."""
+        now = self._now()
+        chat = parcel.message.chat
+
+        def work(tx: "Transaction") -> Parcel | None:
+            tx.run("outbox_sent", seq=parcel.seq, platform_id=platform_id, now=now)
+            return outbox_rows.next_parcel(tx, place_of(chat))
+
+        return await self._database.run(work)
+
+    async def again(self, parcel: Parcel, *, not_before: float, error: str) -> None:
+        """Put a part back; see `Outbox.again`."""
+        await self._database.run(lambda tx: outbox_rows.again(tx, parcel, not_before, error))
+
+    async def failed(self, parcel: Parcel, error: str) -> None:
+        """Give a part up; see `Outbox.failed`."""
+        await self._database.run(lambda tx: tx.run("outbox_failed", seq=parcel.seq, error=error))
+
+    async def unknown(self, parcel: Parcel, error: str) -> None:
+        """Hold a part of which nobody can say whether it was sent; see `Outbox.unknown`."""
+        await self._database.run(lambda tx: tx.run("outbox_unknown", seq=parcel.seq, error=error))
+
+    async def resplit(self, parcel: Parcel, texts: Sequence[str]) -> None:
+        """Replace a part by smaller ones; see `Outbox.resplit`."""
+        await self._database.run(lambda tx: outbox_rows.resplit(tx, parcel, texts))
+
+    async def recover(self, *, hold: bool) -> int:
+        """Treat parts found half-way; see `Outbox.recover`."""
+
+        def work(tx: "Transaction") -> int:
+            found = tx.run("outbox_interrupted", state="unknown" if hold else "ready")
+            return found if hold else found + tx.run("outbox_release_unknown")
+
+        return await self._database.run(work)
+
+    # People and pairing
+
+    async def people(self) -> list[KnownPerson]:
+        """Return everybody who was approved."""
+        rows = await self._database.run(lambda tx: tx.all("people"))
+        return [KnownPerson(row["platform"], row["sender"], row["standing"], row["name"]) for row in rows]
+
+    async def pairings(self) -> list[PendingPairing]:
+        """Return the codes that wait for the owner, oldest first."""
+        now = self._now()
+        rows = await self._database.run(lambda tx: tx.all("pairings", now=now))
+        return [PendingPairing(**row) for row in rows]
+
+    async def guesses(self) -> Guesses:
+        """Return how many wrong codes came in a row, and the lock."""
+        row = await self._database.run(lambda tx: tx.one("guesses"))
+        return Guesses(0, 0.0) if row is None else Guesses(**row)
+
+    async def set_guesses(self, guesses: Guesses) -> None:
+        """Store the count of wrong codes and the lock."""
+        values = {"wrong": guesses.wrong, "locked_until": guesses.locked_until}
+        await self._database.run(lambda tx: tx.run("guesses_set", **values))
+
+    async def approve(
+        self, pairing: PendingPairing, standing: Literal["owner", "person"], parts: Sequence[Part]
+    ) -> None:
+        """Approve a sender, forget the code, and tell them in `parts`."""
+        now = self._now()
+
+        def work(tx: "Transaction") -> None:
+            who = {"platform": pairing.platform, "sender": pairing.sender, "name": pairing.name}
+            tx.run("person_approve", **who, standing=standing, now=now)
+            tx.run("pairing_delete", code=pairing.code)
+            tx.run("guesses_set", wrong=0, locked_until=0.0)
+            outbox_rows.add(tx, parts, now)
+
+        await self._database.run(work)
+
+    async def reject(self, pairing: PendingPairing) -> None:
+        """Forget a code."""
+        await self._database.run(lambda tx: tx.run("pairing_delete", code=pairing.code))
+
+    # Sessions
+
+    async def open_session(self, key: str, *, agent: str, new_id: str) -> str:
+        """Return the id of the session that a key stands for, making one with `new_id` if there is none."""
+        now = self._now()
+        row = await self._database.run(lambda tx: tx.one("session_open", key=key, id=new_id, agent=agent, now=now))
+        assert row is not None  # RETURNING gives a row on both paths
+        return str(row["id"])
+
+    async def session_id(self, key: str) -> str | None:
+        """Return the id of the session that a key stands for, or None."""
+        row = await self._database.run(lambda tx: tx.one("session", key=key))
+        return None if row is None else str(row["id"])
+
+    # Housekeeping
+
+    async def backlog(self) -> Backlog:
+        """Count what waits and what went wrong in the last day."""
+        since = self._now() - 86_400
+
+        def work(tx: "Transaction") -> Backlog:
+            inbox = {row["state"]: row["rows"] for row in tx.all("inbox_counts")}
+            outbox = {row["state"]: row["rows"] for row in tx.all("outbox_counts")}
+            failed, doubtful = tx.one("outbox_failures", since=since), tx.one("outbox_doubtful", since=since)
+            return Backlog(
+                waiting=inbox.get("received", 0),
+                running=inbox.get("running", 0),
+                to_send=outbox.get("ready", 0) + outbox.get("sending", 0),
+                held=outbox.get("unknown", 0),
+                failed_today=failed["rows"] if failed else 0,
+                doubtful_today=doubtful["rows"] if doubtful else 0,
+            )
+
+        return await self._database.run(work)
+
+    async def forget(self, *, text_days: int, ids_days: int) -> None:
+        """Empty texts and delete rows after the retention times."""
+        now = self._now()
+
+        def work(tx: "Transaction") -> None:
+            texts, rows = now - text_days * 86_400, now - ids_days * 86_400
+            tx.run("inbox_forget_texts", before=texts)
+            tx.run("outbox_forget_texts", before=texts)
+            tx.run("dead_letters_forget", before=texts)
+            tx.run("inbox_forget_rows", before=rows)
+            tx.run("outbox_forget_rows", before=rows)
+
+        await self._database.run(work)
+
+
+async def open_store(path: Path, clock: Clock) -> Store:
+    """Open or create the gateway's SQLite file; raises `memory.errors.DatabaseTooNew` or `DatabaseDamaged`."""
+    package = files("gateway.store")
+    database = await Database.open(
+        path, migrations=load_migrations(package / "migrations"), statements=load_statements(package / "sql")
+    )
+    return Store(database, clock)

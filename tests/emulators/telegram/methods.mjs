@@ -1,0 +1,132 @@
+// The Bot API's methods, with the refusals of the real one where our promises depend on them.
+
+const TEXT_LIMIT = 4096
+const CAPTION_LIMIT = 1024
+
+export class Refusal extends Error {
+  constructor(status, description, parameters) {
+    super(description)
+    Object.assign(this, { status, description, parameters })
+  }
+}
+
+const bad = (description, parameters) => new Refusal(400, `Bad Request: ${description}`, parameters)
+
+const describeBot = ({ token, username, reads_all: readsAll }) => ({
+  id: Number(token.split(':')[0]),
+  is_bot: true,
+  first_name: username,
+  username,
+  can_join_groups: true,
+  can_read_all_group_messages: Boolean(readsAll),
+  supports_inline_queries: false,
+})
+
+const describeChat = (id) =>
+  Number(id) < 0 ? { id: Number(id), type: 'supergroup', title: 'Group' } : { id: Number(id), type: 'private', first_name: 'Person' }
+
+function checkEntities(text, entities = []) {
+  const splits = (at) => at > 0 && at < text.length && /[\udc00-\udfff]/.test(text[at]) && /[\ud800-\udbff]/.test(text[at - 1])
+  for (const { offset, length } of entities) {
+    if (offset < 0 || length <= 0 || offset + length > text.length) throw bad(`can't parse entities: entity is outside of the text`)
+    if (splits(offset)) throw bad(`entity begins in a middle of a UTF-16 symbol at byte offset ${offset}`)
+    if (splits(offset + length)) throw bad(`entity ends in a middle of a UTF-16 symbol at byte offset ${offset + length}`)
+  }
+}
+
+function checkPlace(state, { chat_id: chat, message_thread_id: thread }) {
+  if (state.moved.has(String(chat))) {
+    const parameters = { migrate_to_chat_id: Number(state.moved.get(String(chat))) }
+    throw bad('group chat was upgraded to a supergroup chat', parameters)
+  }
+  if (String(thread) === '1' || state.goneThreads.has(`${chat}/${thread}`)) throw bad('message thread not found')
+}
+
+function checkReply(state, reply) {
+  if (!reply || reply.allow_sending_without_reply || state.knows(reply.message_id)) return
+  throw bad('message to be replied not found')
+}
+
+function describeMessage(state, bot, id, parameters, content) {
+  const topic = parameters.message_thread_id
+    ? { message_thread_id: Number(parameters.message_thread_id), is_topic_message: true }
+    : {}
+  const date = Math.floor(Date.now() / 1000)
+  return { message_id: id, date, from: describeBot(bot), chat: describeChat(parameters.chat_id), ...topic, ...content }
+}
+
+function sendMessage(state, bot, parameters) {
+  const text = parameters.text ?? ''
+  if (!text.trim()) throw bad('message text is empty')
+  if (text.length > TEXT_LIMIT) throw bad('message is too long')
+  checkEntities(text, parameters.entities)
+  checkPlace(state, parameters)
+  checkReply(state, parameters.reply_parameters)
+  const id = state.addBotMessage(bot.token, parameters)
+  return describeMessage(state, bot, id, parameters, { text, entities: parameters.entities ?? [] })
+}
+
+const sendFile = (kind) => (state, bot, parameters, uploads) => {
+  const caption = parameters.caption ?? ''
+  if (caption.length > CAPTION_LIMIT) throw bad('message caption is too long')
+  checkEntities(caption, parameters.caption_entities)
+  checkPlace(state, parameters)
+  checkReply(state, parameters.reply_parameters)
+  const upload = uploads[kind]
+  if (!upload || upload.bytes.length === 0) throw bad('file must be non-empty')
+  if (kind === 'photo' && !isPicture(upload.bytes)) throw bad('IMAGE_PROCESS_FAILED')
+  const file = { file_id: state.putFile(upload.bytes), file_size: upload.bytes.length }
+  const id = state.addBotMessage(bot.token, { ...parameters, file: { ...file, kind, name: upload.name } })
+  const described = { ...file, file_unique_id: file.file_id }
+  const content = kind === 'photo' ? { photo: [{ ...described, width: 1, height: 1 }] } : { document: { ...described, file_name: upload.name } }
+  return describeMessage(state, bot, id, parameters, { ...content, ...(caption && { caption }) })
+}
+
+const isPicture = (bytes) => ['89504e47', 'ffd8ff'].some((magic) => bytes.toString('hex').startsWith(magic))
+
+function editMessageText(state, bot, parameters) {
+  const entry = state.botMessages(bot.token).find((found) => String(found.messageId) === String(parameters.message_id))
+  if (!entry) throw bad('message to edit not found')
+  if (!parameters.text?.trim()) throw bad('message text is empty')
+  if (parameters.text.length > TEXT_LIMIT) throw bad('message is too long')
+  if (entry.message.text === parameters.text) throw bad('message is not modified')
+  checkEntities(parameters.text, parameters.entities)
+  state.editBotMessage(parameters)
+  return describeMessage(state, bot, entry.messageId, parameters, { text: parameters.text })
+}
+
+async function getUpdates(state, bot, parameters, _uploads, gone) {
+  const updates = await state.updates(bot.token, parameters, gone)
+  if (updates) return updates
+  throw new Refusal(409, 'Conflict: terminated by other getUpdates request; make sure that only one bot instance is running')
+}
+
+function getFile(state, _bot, { file_id: id }) {
+  const bytes = state.files.get(id)
+  if (!bytes) throw bad('wrong file_id or the file is temporarily unavailable')
+  if (bytes.length > 20 * 1024 * 1024) throw bad('file is too big')
+  return { file_id: id, file_unique_id: id, file_size: bytes.length, file_path: `documents/${id}` }
+}
+
+function deleteMessage(state, _bot, { chat_id: chat, message_id: id }) {
+  if (!state.deleteMessage(chat, id)) throw bad('message to delete not found')
+  return true
+}
+
+export const METHODS = {
+  getMe: (_state, bot) => describeBot(bot),
+  getUpdates,
+  sendMessage,
+  sendDocument: sendFile('document'),
+  sendPhoto: sendFile('photo'),
+  editMessageText,
+  deleteMessage,
+  getFile,
+  sendChatAction: (state, _bot, parameters) => {
+    if (state.goneThreads.has(`${parameters.chat_id}/${parameters.message_thread_id}`)) throw bad('message thread not found')
+    return true
+  },
+  setMyCommands: () => true,
+  setMessageReaction: () => true,
+  deleteWebhook: () => true,
+}
