@@ -3,7 +3,7 @@
 import re
 from bisect import bisect_right
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from adapters.markdown import parse
 
@@ -35,7 +35,8 @@ class _Container:
 class Leaf:
     """A block without blocks in it, which begins in line `first`; `start` and `end` are offsets of whole lines.
 
-    Of a fence: `marker` begins at the offset `opening`, `info` follows it, and the code ends before the line `code_end`.
+    Of a fence: `marker` begins at the offset `opening`, `info` follows it, the code begins and ends at the offsets
+    `code_start` and `code_stop`, blank lines at its beginning left out.
     """
 
     kind: str
@@ -45,7 +46,8 @@ class Leaf:
     marker: str = ""
     info: str = ""
     opening: int = 0
-    code_end: int = 0
+    code_start: int = 0
+    code_stop: int = 0
 
 
 class Outline:
@@ -70,12 +72,10 @@ class Outline:
         return self._leaves[self._line(offset)]
 
     def lines(self, start: int, end: int) -> "Iterator[int]":
-        """Yield the starts of lines in `(start, end]`, last first, except those of closing fences."""
+        """Yield the starts of lines in `(start, end]`, last first."""
         line = self._line(end)
         while self._starts[line] > start:
-            leaf = self._leaves[line]
-            if leaf is None or leaf.kind != "fence" or line < leaf.code_end:
-                yield self._starts[line]
+            yield self._starts[line]
             line -= 1
 
     def part_start(self, offset: int) -> int:
@@ -93,10 +93,16 @@ class Outline:
             return False
         return leaf.kind in _CODE or leaf.first == line
 
-    def follows_marker(self, offset: int) -> bool:
-        """Tell whether only the markers of containers stand before `offset` in its line."""
+    def may_cut(self, offset: int) -> bool:
+        """Tell whether a cut before `offset` leaves both sides something to show.
+
+        It does not right behind the marker of a list item or quote, before the first code of a fence, nor at its end.
+        """
         line = self._line(offset)
-        return bool(self._margins[line]) and offset <= self._starts[line] + self._margins[line][-1]
+        leaf, margins = self._leaves[line], self._margins[line]
+        if margins and self._starts[line] < offset <= self._starts[line] + margins[-1]:
+            return False
+        return leaf is None or leaf.kind != "fence" or line == leaf.first or leaf.code_start < offset < leaf.code_stop
 
     def write(self, start: int, end: int, *, with_info: bool = True) -> str:
         """Return `source[start:end]` as Markdown that stands alone.
@@ -110,7 +116,7 @@ class Outline:
         if leaf is not None and leaf.kind == "fence" and leaf.opening + len(leaf.marker) <= start:
             if line == leaf.first:
                 lead = self._fence_indent(leaf) + leaf.marker
-            elif line < leaf.code_end:
+            elif start < leaf.code_stop:
                 head = f"{self._fence_margin(leaf)}{leaf.marker}{leaf.info if with_info else ''}\n"
         elif leaf is not None and leaf.kind == "code_block" and self.source[self._starts[line] : start].strip(" \t>"):
             lead = " " * 4
@@ -158,7 +164,7 @@ class Outline:
         """Return the closing fence of a part that ends inside a fence; empty if it does not."""
         line = self._line(end - 1)
         leaf = self._leaves[line]
-        if leaf is None or leaf.kind != "fence" or end < leaf.opening + len(leaf.marker) or line >= leaf.code_end:
+        if leaf is None or leaf.kind != "fence" or end < leaf.opening + len(leaf.marker) or end > leaf.code_stop:
             return ""
         if not self.source[end : leaf.end].strip() or leaf.opening < start < leaf.opening + len(leaf.marker):
             return ""
@@ -221,6 +227,8 @@ class Outline:
         if token.type != "fence":
             return Leaf(token.type, first, start, end)
         unfinished = bool(token.content) and not token.content.endswith("\n")
+        code = self._starts[first + 1] if first + 1 < last else end
+        code_lines = token.content.count("\n") + unfinished
         return Leaf(
             token.type,
             first,
@@ -229,7 +237,8 @@ class Outline:
             marker=token.markup,
             info=token.info.rstrip(),
             opening=self.source.index(token.markup, start),
-            code_end=first + 1 + token.content.count("\n") + unfinished,
+            code_start=code + len(self.source[code:end]) - len(self.source[code:end].lstrip()),
+            code_stop=self._starts[min(first + 1 + code_lines, last)],
         )
 
     def _find_breaks(self, tokens: "Sequence[Token]") -> tuple[list[int], list[int]]:

@@ -1,11 +1,12 @@
 """Splits Markdown into parts that each fit one message of a platform and stand alone."""
 
+import itertools
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-import regex
+import regex  # type: ignore[import-untyped]
 
 from adapters.markdown import read
 from adapters.outline import Outline
@@ -17,8 +18,12 @@ SMALLEST_LIMIT = 16
 
 _HORIZON = 600  # characters on both sides of a cut within which it is looked for torn markup
 _SIZINGS = 8  # measures that the search for the longest fitting slice makes before it merely halves
-_BLANKS = re.compile(r"[^\S\xa0\u2007\u202f]+")
-_SENTENCE_END = re.compile(r"[.!?…][\"'”’»)\]*_~`]*\s+|[。！？][」』”’）]*\s*")
+_BLANKS = re.compile(r"\s*")
+_WORD_END = re.compile(r"(?P<seen>)[^\S\xa0\u2007\u202f]+")
+_SENTENCE_END = re.compile(r"(?P<seen>[.!?…][\"'”’»)\]*_~`]*(?=\s)|[。！？][」』”’）]*)")
+_Style = Literal["info", "marker", "raw"]
+_STYLES: tuple[tuple[_Style, float], ...] = (("info", 1 / 3), ("marker", 1 / 2))  # and the share that may be added
+_CLUSTER = regex.compile(r"\X")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +56,19 @@ def split(source: str, limit: int, measure: "Callable[[str], int]") -> list[Part
     size = measure(source[start:end])
     if size <= limit:
         return [Part(source[start:end], start, end)]
-    return list(_Splitter(source, limit, measure).parts(start, end, size))
+    return list(_Splitter(source, limit, measure).parts(start, size))
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a part begins, its first visible character, and how it is written.
+
+    `info` and `marker` stand alone, the latter with the bare marker on a reopened fence; `raw` is the slice as it is.
+    """
+
+    start: int
+    first: int
+    style: _Style
 
 
 class _Splitter:
@@ -62,21 +79,148 @@ class _Splitter:
         self._limit = limit
         self._measure = measure
         self._outline = Outline(source)
-        self._start = 0
-        self._first = 0
-        self._end = 0
-        self._style = _Style()
+        self._end = len(source.rstrip())
 
-    def parts(self, start: int, end: int, size: int) -> "Iterator[Part]":
-        """Yield the parts of `source[start:end]`, which measures `size`."""
-        self._end = end
-        guess = (end - start) * self._limit // size
-        while start < end:
-            self._start, self._first = start, self._visible(start)
-            self._style = self._choose_style()
-            reach = self._reach(guess)
-            cut = self._cut(reach)
-            stop = self._stop(cut)
-            yield Part(self._text(cut), start, stop)
-            guess = max(reach - start, 1)
-            start = self._outline.part_start(self._visible(cut)) if stop < end else end
+    def parts(self, start: int, size: int) -> "Iterator[Part]":
+        """Yield the parts of what follows `start`, which measures `size`."""
+        guess = (self._end - start) * self._limit // size
+        while start < self._end:
+            place = self._place(start)
+            reach = self._reach(place, place.start + guess)
+            guess = max(reach - place.start, 1)
+            cut = self._cut(place, self._visible(reach))
+            stop = self._stop(place.start, cut)
+            yield Part(self._write(place, place.start, stop), place.start, stop)
+            start = max(stop, self._outline.part_start(self._visible(cut))) if stop < self._end else stop
+
+    def _visible(self, offset: int) -> int:
+        """Return where the first visible character from `offset` on begins, together with a blank that it combines with."""
+        blanks = _BLANKS.match(self._source, offset)
+        at = blanks.end() if blanks else offset
+        return at - 1 if at > offset and self._cluster_end(at - 1) > at else at
+
+    def _cluster_end(self, offset: int) -> int:
+        cluster = _CLUSTER.match(self._source, offset)
+        return cluster.end() if cluster else offset
+
+    def _stop(self, start: int, cut: int) -> int:
+        return start + len(self._source[start:cut].rstrip())
+
+    def _write(self, place: _Place, start: int, stop: int) -> str:
+        if place.style == "raw":
+            return self._source[start:stop]
+        return self._outline.write(start, stop, with_info=place.style == "info")
+
+    def _fits(self, place: _Place, cut: int) -> bool:
+        return self._size(place, cut) <= self._limit
+
+    def _size(self, place: _Place, cut: int) -> int:
+        return self._measure(self._write(place, place.start, self._stop(place.start, cut)))
+
+    def _place(self, start: int) -> _Place:
+        """Choose how the part from `start` is written: what is added to it must leave room for the source itself."""
+        first = self._visible(start)
+        end = self._cluster_end(first)
+        own_size = 0
+        for style, allowed in _STYLES:
+            place = _Place(start, first, style)
+            text = self._write(place, start, end)
+            if text == self._source[first:end]:
+                return place
+            size = self._measure(text)
+            own_size = own_size or self._measure(self._source[first:end])
+            if size <= self._limit and size - own_size <= self._limit * allowed:
+                return place
+        return _Place(first, first, "raw")
+
+    def _reach(self, place: _Place, guess: int) -> int:
+        """Return about the longest end up to which the part fits; its start if not even one character does."""
+        fitting, too_long = place.start, self._end + 1
+        at = guess
+        for attempt in itertools.count():
+            at = min(max(at, fitting + 1), too_long - 1)
+            if at <= fitting:
+                break
+            size = max(self._size(place, at), 1)
+            length = at - place.start
+            if size <= self._limit:
+                fitting = at
+                if size == self._limit or (attempt > 0 and self._limit - size <= self._limit // 32):
+                    break
+                at += max((self._limit - size) * length // size, 1)
+            else:
+                too_long = at
+                at = place.start + length * self._limit // size
+            if attempt >= _SIZINGS:
+                at = (fitting + too_long) // 2
+        return fitting
+
+    def _cut(self, place: _Place, reach: int) -> int:
+        """Return the best cut up to `reach`: the first that tears nothing, else the first that fits, else a hard one."""
+        if reach >= self._end and self._fits(place, self._end):
+            return self._end
+        torn = []
+        for cut in self._candidates(place, reach):
+            if not self._is_clean(place, cut):
+                torn.append(cut)
+            elif self._fits(place, cut):
+                return cut
+        return next((cut for cut in torn if self._fits(place, cut)), None) or self._hard_cut(place, reach)
+
+    def _candidates(self, place: _Place, reach: int) -> "Iterator[int]":
+        """Yield cuts by preference: before blocks, lines, sentences, words, clusters; of each, some of the last ones.
+
+        The share of the part that must be filled keeps the number of parts low.
+        """
+
+        def after(share: float) -> int:
+            return place.first + int((reach - place.first) * share)
+
+        outline = self._outline
+        yield from _thinned(_last_of(outline.blocks, after(0.6), reach))
+        yield from _thinned(_last_of(outline.inner_blocks, after(0.65), reach))
+        yield from _thinned(filter(outline.may_cut, outline.lines(after(0.7), reach)))
+        for pattern, share in ((_SENTENCE_END, 0.75), (_WORD_END, 0.5)):
+            begins = [self._visible(match.end("seen")) for match in pattern.finditer(self._source, after(share), reach)]
+            yield from _thinned(cut for cut in reversed(begins) if place.first < cut <= reach and outline.may_cut(cut))
+        yield from itertools.islice(filter(outline.may_cut, reversed(self._clusters(place.first, reach))), 4)
+
+    def _clusters(self, start: int, end: int) -> list[int]:
+        """Return the ends of the grapheme clusters that lie within `source[start:end]`."""
+        ends = [match.end() for match in _CLUSTER.finditer(self._source, start, min(end + 64, len(self._source)))]
+        return ends[: bisect_right(ends, end)]
+
+    def _hard_cut(self, place: _Place, reach: int) -> int:
+        """Return the last cut that fits: after a whole cluster, or within one that alone is too long."""
+        ends = self._clusters(place.first, reach) or [self._cluster_end(place.first)]
+        if not self._fits(place, ends[0]):
+            ends = list(range(place.first + 1, max(ends[0], place.first + 2)))
+        fitting = bisect_left(ends, True, key=lambda cut: not self._fits(place, cut))
+        return ends[max(fitting - 1, 0)]
+
+    def _is_clean(self, place: _Place, cut: int) -> bool:
+        """Tell whether both sides of a cut show together what they would show in one piece."""
+        if place.style == "raw" or self._outline.is_whole(cut):
+            return True
+        leaf = self._outline.leaf_at(cut)
+        start, end = max(place.start, cut - _HORIZON), min(self._end, cut + _HORIZON)
+        if leaf is not None:
+            start, end = max(start, leaf.start), min(end, leaf.end)
+        middle, end = self._stop(start, cut), self._stop(cut, end)
+        if start >= middle:
+            return True
+        pieces = ((start, end), (start, middle), (self._outline.part_start(cut), end))
+        both, before, after = ("".join(read(self._write(place, *piece)).text.split()) for piece in pieces)
+        return both == before + after
+
+
+def _last_of(places: list[int], start: int, end: int) -> "Iterable[int]":
+    """Return the places in `(start, end]`, last first."""
+    return reversed(places[bisect_right(places, start) : bisect_right(places, end)])
+
+
+def _thinned(cuts: "Iterable[int]") -> "Iterator[int]":
+    """Yield the cuts number 0, 1, 2, 4, 8, 16 and 32: looking further back each time leaves torn markup quickly."""
+    for number, cut in enumerate(itertools.islice(cuts, 33)):
+        if number & (number - 1) == 0:
+            yield cut

@@ -185,11 +185,10 @@ class ChatMarkdown(Markdown):
 
 
 def header(agent: str, greeting: Iterable[str]) -> RenderableType:
-    """Return what a window shows first: the agent, the gateway's lines, and how to go on."""
-    text = Text(f"\n{agent}", style="bold blue")
+    """Return what a window shows first: the agent, and the gateway's lines, dim."""
+    text = Text.assemble("\n", (agent, "bold blue"), ("  Ctrl-D leaves\n", "dim"))
     for line in greeting:
-        text.append(f"\n{printable(line)}", style="not bold default dim")
-    text.append("\n/help lists the commands, Ctrl-D leaves\n", style="not bold default dim")
+        text.append(f"{printable(line)}\n", style="dim")
     return text
 
 

@@ -49,9 +49,11 @@ class TelegramAdapter:
         clock: Clock,
         base_url: str = "https://api.telegram.org/bot",
         base_file_url: str = "https://api.telegram.org/file/bot",
+        poll_deadline_seconds: float = POLL_DEADLINE_SECONDS,
     ) -> None:
         self.account = account
         self._clock = clock
+        self._poll_deadline_seconds = poll_deadline_seconds
         self._mask = TokenMask(token)
         self._mask.attach()
         self._tls = httpx.create_ssl_context()  # made once: it takes a while, and every client would make its own
@@ -143,7 +145,7 @@ class TelegramAdapter:
     async def _poll(self, bot: Bot, polls: "_Polls", offset: int | None) -> list[Payload]:
         kinds = list(translate.UPDATE_KINDS)
         try:
-            async with asyncio.timeout(POLL_DEADLINE_SECONDS):
+            async with asyncio.timeout(self._poll_deadline_seconds):
                 asked = bot.get_updates(offset=offset, timeout=POLL_SECONDS, allowed_updates=kinds)
                 await self._asked(asked, repeatable=True)
         except TimeoutError:

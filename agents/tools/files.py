@@ -57,7 +57,7 @@ async def _list(context: ToolContext, given: Mapping[str, Any]) -> str:
 
 
 async def _send_file(context: ToolContext, given: Mapping[str, Any]) -> str:
-    path = given["path"]
+    path = normal(given["path"])
     if len(context.outgoing) >= SENT_FILES:
         raise ToolFailed(f"A reply takes at most {SENT_FILES} files; send the others with the next one.")
     data = await context.run_blocking(partial(context.files.read_bytes, path, max_bytes=SENT_BYTES))

@@ -57,7 +57,12 @@ def test_a_flood_says_how_long_to_wait(wait: int | timedelta) -> None:
     assert found.retry_after_seconds == 27
 
 
-NOT_SENT = [httpx.ConnectError("refused"), httpx.ConnectTimeout("slow"), httpx.PoolTimeout("full"), httpx.ProxyError("")]
+NOT_SENT = [
+    httpx.ConnectError("refused"),
+    httpx.ConnectTimeout("slow"),
+    httpx.PoolTimeout("full"),
+    httpx.ProxyError(""),
+]
 IN_DOUBT = [
     httpx.ReadTimeout("slow"),
     httpx.WriteTimeout("slow"),

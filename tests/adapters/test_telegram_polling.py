@@ -1,21 +1,168 @@
 """Updates are offered until they are committed, and confirmed only then."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
-from adapters.base import DeadLetter, Event
+from adapters.base import DeadLetter, Event, Inbound
+from adapters.errors import Transient
+from adapters.telegram.content import Payload
 from adapters.telegram.mentions import Me
 from adapters.telegram.polling import ATTEMPTS, LONGEST_WAIT_SECONDS, Updates
 from adapters.telegram.translate import dead_letter, event
 from memory.testing import FakeClock
 
-pytestmark = pytest.mark.filterwarnings("default::DeprecationWarning")
+ME = Me(7001, "helper_bot")
 
 
-def text(update_id: int, words: str = "hi") -> dict[str, Any]:
-    chat = {"id": 1, "type": "private"}
+def text(update_id: int, words: str = "hi") -> Payload:
     author = {"id": 1, "first_name": "A"}
-    return {"update_id": update_id, "message": {"message_id": 1, "date": 1, "chat": chat, "from": author, "text": words}}
+    message = {"message_id": update_id, "date": 1, "chat": {"id": 1, "type": "private"}, "from": author, "text": words}
+    return {"update_id": update_id, "message": message}
+
+
+class Telegram:
+    """The bot's queue at Telegram: gives everything until an offset confirms it; ids are in no order."""
+
+    def __init__(self, *updates: Payload) -> None:
+        self.queue = list(updates)
+        self.offsets: list[int | None] = []
+
+    async def poll(self, offset: int | None) -> Sequence[Payload]:
+        self.offsets.append(offset)
+        if offset is not None:
+            confirmed = [update["update_id"] for update in self.queue].index(offset - 1) + 1
+            del self.queue[:confirmed]
+        return list(self.queue)
+
+
+class Store:
+    """A store that commits what it is given, unless `refuse` says no."""
+
+    def __init__(self, refuse: Callable[[Event], bool] = lambda event: False) -> None:
+        self.refuse = refuse
+        self.committed: list[Event] = []
+
+    async def receive(self, events: Sequence[Event], /) -> None:
+        if any(self.refuse(event) for event in events):
+            raise OSError("the disk is full")
+        self.committed += events
+
+    @property
+    def texts(self) -> list[str]:
+        return [event.text for event in self.committed if isinstance(event, Inbound)]
+
+
+def updates(clock: FakeClock) -> Updates:
+    return Updates(
+        clock,
+        lambda update: event(update, account="main", me=ME),
+        lambda update, error: dead_letter(update, account="main", error=error),
+    )
+
+
+async def stepped(loop: Updates, telegram: Telegram, store: Store, clock: FakeClock) -> float:
+    """Make one step, letting its wait pass; return how long it waited."""
+    step = asyncio.create_task(loop.step(telegram.poll, store.receive))
+    before = clock.monotonic()
+    while not step.done():
+        if clock.sleeping:
+            clock.advance(1)
+        await asyncio.sleep(0)
+    step.result()
+    return clock.monotonic() - before
+
+
+async def test_what_is_committed_is_confirmed_once() -> None:
+    telegram, store, clock = Telegram(text(100), text(101)), Store(), FakeClock()
+    loop = updates(clock)
+
+    for _ in range(3):
+        await stepped(loop, telegram, store, clock)
+
+    assert telegram.offsets == [None, 102, None]
+    assert (telegram.queue, len(store.committed)) == ([], 2)
+
+
+async def test_ids_that_start_anew_below_the_last_one_are_heard() -> None:
+    telegram, store, clock = Telegram(text(900_000, "high")), Store(), FakeClock()
+    loop = updates(clock)
+
+    for _ in range(2):
+        await stepped(loop, telegram, store, clock)
+    telegram.queue.append(text(5, "low"))
+    for _ in range(2):
+        await stepped(loop, telegram, store, clock)
+
+    assert telegram.offsets == [None, 900_001, None, 6]
+    assert store.texts == ["high", "low"]
+
+
+async def test_what_is_not_committed_is_not_confirmed_and_waits_longer_each_time() -> None:
+    telegram, store, clock = Telegram(text(100)), Store(lambda event: True), FakeClock()
+    loop = updates(clock)
+
+    waits = [await stepped(loop, telegram, store, clock) for _ in range(8)]
+
+    assert set(telegram.offsets) == {None}
+    assert waits == [1, 2, 4, 8, 16, 32, LONGEST_WAIT_SECONDS, LONGEST_WAIT_SECONDS]
+
+
+async def test_a_store_that_recovers_gets_every_message_as_a_message() -> None:
+    telegram, store, clock = Telegram(text(100, "a"), text(101, "b")), Store(lambda event: True), FakeClock()
+    loop = updates(clock)
+
+    for _ in range(ATTEMPTS + 2):
+        await stepped(loop, telegram, store, clock)
+    store.refuse = lambda event: False
+    for _ in range(2):
+        await stepped(loop, telegram, store, clock)
+
+    assert store.texts == ["a", "b"]
+    assert telegram.queue == []
+
+
+async def test_one_update_that_can_never_be_committed_is_set_aside_and_holds_up_no_other() -> None:
+    telegram = Telegram(text(41, "before"), text(42, "poison"), text(43, "after"))
+    store, clock = Store(lambda event: isinstance(event, Inbound) and event.text == "poison"), FakeClock()
+    loop = updates(clock)
+
+    for _ in range(ATTEMPTS + 2):
+        await stepped(loop, telegram, store, clock)
+
+    [letter] = [event for event in store.committed if isinstance(event, DeadLetter)]
+    assert store.texts == ["before", "after"]
+    assert "poison" in letter.raw
+    assert "the disk is full" in letter.error
+    assert telegram.queue == []
+
+
+async def test_updates_that_say_nothing_are_confirmed_too() -> None:
+    telegram, store, clock = Telegram({"update_id": 7, "my_chat_member": {}}), Store(), FakeClock()
+    loop = updates(clock)
+
+    for _ in range(2):
+        await stepped(loop, telegram, store, clock)
+
+    assert (telegram.queue, store.committed) == ([], [])
+
+
+async def test_a_poll_that_fails_is_told_to_whoever_runs_the_adapter() -> None:
+    async def poll(offset: int | None) -> Any:
+        raise Transient("no network")
+
+    with pytest.raises(Transient):
+        await updates(FakeClock()).step(poll, Store().receive)
+
+
+async def test_only_a_poll_that_came_back_counts_as_hearing() -> None:
+    clock = FakeClock()
+    loop = updates(clock)
+
+    clock.advance(10)
+    await loop.step(Telegram().poll, Store().receive)
+    clock.advance(10)
+
+    assert loop.heard_at == 10

@@ -85,7 +85,7 @@ def _check_image(source: dict[str, Any]) -> None:
     _demand(measured is not None, "could not process image")
     assert measured is not None
     _demand(measured[0] == source["media_type"], "image does not match the provided media type")
-    _demand(0 < min(measured[1:]) and max(measured[1:]) <= 8000, "image dimensions exceed max allowed size")
+    _demand(min(measured[1:]) > 0 and max(measured[1:]) <= 8000, "image dimensions exceed max allowed size")
 
 
 def _check_results(message: Message, expected: list[str]) -> None:

@@ -407,7 +407,7 @@ odd_events = st.lists(
 
 
 @given(odd_events, st.sampled_from(["end_turn", "max_tokens", None]))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=3000, deadline=None)
 def test_whatever_a_server_streams_the_outcome_is_an_answer_or_an_error_of_ours(
     odd: list[Any], reason: str | None
 ) -> None:

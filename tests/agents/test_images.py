@@ -135,4 +135,4 @@ def test_large_images_are_left_out_before_the_request_is_too_large() -> None:
 
     (sent,) = leave_out_oldest([[large] * 8])
 
-    assert [block["type"] for block in sent] == ["text"] * 5 + ["image"] * 3
+    assert [block["type"] for block in sent] == ["text"] * 3 + ["image"] * 5

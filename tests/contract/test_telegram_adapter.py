@@ -3,15 +3,27 @@
 import asyncio
 import logging
 import socket
+import traceback
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from adapters.base import Activity, Adapter, Attachment, Chat, DeadLetter, Event, Inbound, MenuEntry, Migration
-from adapters.base import Outbound, OutFile, Ready
+from adapters.base import (
+    Activity,
+    Adapter,
+    Attachment,
+    Chat,
+    DeadLetter,
+    Event,
+    Inbound,
+    MenuEntry,
+    Migration,
+    Outbound,
+    OutFile,
+    Ready,
+)
 from adapters.errors import Rejected, Transient, Unauthorized, Unknown
 from adapters.telegram.client import TelegramAdapter
 from adapters.telegram.utf16 import units
@@ -111,7 +123,9 @@ async def slept_through(clock: FakeClock) -> None:
     clock.advance(60)
 
 
-def reply(text: str = "hello", *, chat: Chat = HOME, reply_to: str | None = None, file: OutFile | None = None) -> Outbound:
+def reply(
+    text: str = "hello", *, chat: Chat = HOME, reply_to: str | None = None, file: OutFile | None = None
+) -> Outbound:
     return Outbound(chat, text, key="k1", reply_to=reply_to, file=file)
 
 
@@ -132,7 +146,9 @@ async def test_a_message_is_heard_and_answered_with_entities(
     assert sent.entities == ({"type": "bold", "offset": 3, "length": 4},)
 
 
-async def test_ready_names_the_bot_and_the_menu_is_set(telegram: TelegramServer, adapter: Adapter, store: Store) -> None:
+async def test_ready_names_the_bot_and_the_menu_is_set(
+    telegram: TelegramServer, adapter: Adapter, store: Store
+) -> None:
     async with running(adapter, store) as ready:
         [menu] = await telegram.calls("setMyCommands", n=1)
 
@@ -209,18 +225,6 @@ async def test_an_update_that_telegram_gives_twice_has_the_same_key_twice(
     assert (first.chat, first.id) == (second.chat, second.id)
 
 
-async def test_ids_that_start_anew_are_heard(telegram: TelegramServer, adapter: Adapter, store: Store) -> None:
-    text = {"date": 1, "chat": PRIVATE, "from": {"id": 1, "first_name": "A"}}
-    await telegram.raw_update({"update_id": 900_000, "message": text | {"message_id": 1, "text": "high"}})
-    await telegram.raw_update({"update_id": 5, "message": text | {"message_id": 2, "text": "low"}})
-
-    async with running(adapter, store):
-        heard = await store.messages(2)
-        await telegram.confirmed(left=1)  # the low one's receipt does not cover the high id on this server
-
-    assert [message.text for message in heard] == ["high", "low"]
-
-
 async def test_an_odd_update_becomes_a_dead_letter_and_holds_up_no_other(
     telegram: TelegramServer, adapter: Adapter, store: Store
 ) -> None:
@@ -266,10 +270,12 @@ async def test_hearing_is_dated_by_the_last_poll_that_came_back(
     assert adapter.heard_at == 30
 
 
-async def test_a_poll_that_does_not_come_back_is_given_up(telegram: TelegramServer, clock: FakeClock, store: Store) -> None:
+async def test_a_poll_that_does_not_come_back_is_given_up(
+    telegram: TelegramServer, clock: FakeClock, store: Store
+) -> None:
     await telegram.rules(Rule("getUpdates", "hold"))
     adapter = TelegramAdapter(
-        "main", telegram.token, clock=clock, base_url=telegram.base_url, poll_deadline=timedelta(milliseconds=50)
+        "main", telegram.token, clock=clock, base_url=telegram.base_url, poll_deadline_seconds=0.05
     )
 
     with pytest.raises(Transient):
@@ -522,15 +528,15 @@ async def test_the_token_is_in_no_log_and_no_error(
         Rule("sendMessage", "cut"),
     )
 
-    errors = []
+    errors: list[str] = []
     for kind in (Transient, Rejected, Unknown):
         with pytest.raises(kind) as raised:
             await adapter.send(reply())
-        errors.append(raised.getrepr(chain=True))
+        errors += traceback.format_exception(raised.value)
     async with running(adapter, store):
         await telegram.say("hello")
         await store.messages()
 
     assert telegram.token not in caplog.text
-    assert all(telegram.token not in str(error).partition("def ")[0] for error in errors)
+    assert telegram.token not in "".join(errors)
     assert "HTTP Request" in caplog.text

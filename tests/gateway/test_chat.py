@@ -390,7 +390,7 @@ async def test_a_window_greets_answers_and_closes(state: Path, gateway: EchoGate
 
         assert await opened.code == 0
 
-    assert screen.text.startswith("\nmain\ndemo model: no key is set\nmemory: ~/main\n/help lists the commands")
+    assert screen.text.startswith("\nmain  Ctrl-D leaves\ndemo model: no key is set\nmemory: ~/main\n\n› ")
     assert gateway.heard == ["say **hello**"]
 
 
@@ -557,4 +557,4 @@ def test_a_narrow_terminal_is_kept_to() -> None:
 def test_a_window_begins_with_the_agent_and_the_gateways_lines() -> None:
     text = ESCAPES.sub("", rendered(header("main", ["demo model", "memory: ~/m"]), width=80))
 
-    assert text == "\nmain\ndemo model\nmemory: ~/m\n/help lists the commands, Ctrl-D leaves\n\n"
+    assert text == "\nmain  Ctrl-D leaves\ndemo model\nmemory: ~/m\n\n"
