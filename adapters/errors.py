@@ -2,6 +2,7 @@
 
 AdapterError
 ├── Transient      nothing was carried out; try again, not before `retry_after_seconds`
+│   └── NobodyThere    nobody is connected who could take it; whoever connects will ask for it
 ├── Rejected       the platform refused this request and will refuse it again; `reason` says what to change
 ├── Unauthorized   the account's credentials are not accepted; stop using the account
 └── Unknown        the request left, and nobody can say whether it was carried out
@@ -22,6 +23,10 @@ class Transient(AdapterError):
     def __init__(self, message: str, *, retry_after_seconds: float | None = None) -> None:
         super().__init__(message)
         self.retry_after_seconds = retry_after_seconds
+
+
+class NobodyThere(Transient):
+    """Nobody is connected who could take the message (a closed terminal); it waits for them, however long."""
 
 
 class Rejected(AdapterError):

@@ -62,7 +62,7 @@ class Outline:
         self._chains: list[tuple[int, ...]] = [()] * lines
         self._margins: list[tuple[int, ...]] = [()] * lines
         self._leaves: list[Leaf | None] = [None] * lines
-        tokens = parse(source) or ()
+        tokens = parse(source, blocks_only=True) or ()
         self._find_containers(tokens)
         self._find_leaves(tokens)
         self.blocks, self.inner_blocks = self._find_breaks(tokens)
@@ -166,10 +166,11 @@ class Outline:
         leaf = self._leaves[line]
         if leaf is None or leaf.kind != "fence" or end < leaf.opening + len(leaf.marker) or end > leaf.code_stop:
             return ""
-        if not self.source[end : leaf.end].strip() or leaf.opening < start < leaf.opening + len(leaf.marker):
-            return ""
-        if start > leaf.opening:
-            return f"\n{self._fence_margin(leaf)}{leaf.marker}"
+        if leaf.opening < start:
+            is_reopened = start >= leaf.opening + len(leaf.marker)
+            return f"\n{self._fence_margin(leaf)}{leaf.marker}" if is_reopened else ""
+        if not self.source[end : leaf.end].strip():
+            return ""  # open to the end of the source, and not cut
         prefix, begin = self._line_start(leaf.first, start, outer)
         return f"\n{prefix}{_NOT_MARGIN.sub(' ', self.source[begin : leaf.opening])}{leaf.marker}"
 

@@ -129,17 +129,20 @@ class SpanWriter:
     def finish(self) -> Rendered:
         """Return what was written, without blanks around it and around its spans."""
         full = "".join(self._out).rstrip()
-        lead = len(full) - len(full.lstrip())
-        for mark in self._marks:
-            if mark.kind == "pre" and mark.start is not None:
-                lead = min(lead, mark.start)
+        code = {mark.start for mark in self._marks if mark.kind == "pre"}  # blanks from here on are indent
+        lead = _skip_blanks(full, 0, len(full), code)
         spans = []
         for mark in self._marks:
             start, end = mark.start or 0, min(mark.end, len(full))
             while start < end and full[end - 1].isspace():
                 end -= 1
-            while start < end and full[start].isspace() and mark.kind != "pre":
-                start += 1
+            start = _skip_blanks(full, start, end, code)
             if start < end:
                 spans.append(Span(start - lead, end - lead, mark.kind, mark.data))
         return Rendered(full[lead:], tuple(spans))
+
+
+def _skip_blanks(text: str, start: int, end: int, stops: set[int | None]) -> int:
+    while start < end and text[start].isspace() and start not in stops:
+        start += 1
+    return start

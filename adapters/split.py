@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 SMALLEST_LIMIT = 16
 
-_HORIZON = 600  # characters on both sides of a cut within which it is looked for torn markup
+_HORIZON = 600  # characters on both sides of a cut within which torn markup is looked for
 _SIZINGS = 8  # measures that the search for the longest fitting slice makes before it merely halves
 _BLANKS = re.compile(r"\s*")
 _WORD_END = re.compile(r"(?P<seen>)[^\S\xa0\u2007\u202f]+")
@@ -80,6 +80,7 @@ class _Splitter:
         self._measure = measure
         self._outline = Outline(source)
         self._end = len(source.rstrip())
+        self._horizon = min(limit, _HORIZON)
 
     def parts(self, start: int, size: int) -> "Iterator[Part]":
         """Yield the parts of what follows `start`, which measures `size`."""
@@ -145,7 +146,7 @@ class _Splitter:
             length = at - place.start
             if size <= self._limit:
                 fitting = at
-                if size == self._limit or (attempt > 0 and self._limit - size <= self._limit // 32):
+                if self._limit - size <= self._limit // 32:
                     break
                 at += max((self._limit - size) * length // size, 1)
             else:
@@ -157,7 +158,7 @@ class _Splitter:
 
     def _cut(self, place: _Place, reach: int) -> int:
         """Return the best cut up to `reach`: the first that tears nothing, else the first that fits, else a hard one."""
-        if reach >= self._end and self._fits(place, self._end):
+        if reach >= self._end:
             return self._end
         torn = []
         for cut in self._candidates(place, reach):
@@ -203,7 +204,7 @@ class _Splitter:
         if place.style == "raw" or self._outline.is_whole(cut):
             return True
         leaf = self._outline.leaf_at(cut)
-        start, end = max(place.start, cut - _HORIZON), min(self._end, cut + _HORIZON)
+        start, end = max(place.start, cut - self._horizon), min(self._end, cut + self._horizon)
         if leaf is not None:
             start, end = max(start, leaf.start), min(end, leaf.end)
         middle, end = self._stop(start, cut), self._stop(cut, end)

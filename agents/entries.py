@@ -232,8 +232,9 @@ def _redact_block(block: Block, cuts: Sequence[Span | None]) -> list[Block]:
 def _cut(text: str, cuts: Sequence[Span | None]) -> str:
     gone = [False] * len(text)
     for cut in cuts:
-        start, end = (0, len(text)) if cut is None else (max(cut.start, 0), min(cut.end, len(text)))
-        gone[start:end] = [True] * max(end - start, 0)
+        covered = range(len(text)) if cut is None else range(max(cut.start, 0), min(cut.end, len(text)))
+        for position in covered:
+            gone[position] = True
     runs = ((hidden, "".join(text[i] for i in run)) for hidden, run in groupby(range(len(text)), gone.__getitem__))
     return "".join(REDACTED if hidden else run for hidden, run in runs)
 

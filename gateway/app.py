@@ -25,7 +25,7 @@ from gateway.people import People
 from gateway.reception import Reception
 from gateway.router import routing_of
 from gateway.sessions import Sessions, Threads
-from gateway.store import Store, open_store
+from gateway.store import Store
 from gateway.turns import Agent, Turns
 from memory.clock import Clock, SystemClock, zone_named
 from scrubjay import __version__
@@ -82,7 +82,7 @@ async def open_gateway(
     clock: Clock | None = None,
     adapters: Sequence[Adapter] = (),
     build: Callable[..., Agent] = build_agent,
-    store: OpenStore = open_store,
+    store: OpenStore = Store.open,
 ) -> AsyncIterator[Gateway]:
     """Build the gateway, take up what the last process left, connect, and run until the block ends.
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from adapters.base import Activity, Adapter, Chat, Outbound
-from adapters.errors import AdapterError, Rejected, Transient, Unauthorized, Unknown
+from adapters.errors import AdapterError, NobodyThere, Rejected, Transient, Unauthorized, Unknown
 from gateway.inbox import Part
 from gateway.outbox import Outbox, Parcel, Place, place_of
 from memory.clock import Clock
@@ -22,6 +22,7 @@ DUPLICATE_MARK = "_(This may be a duplicate: I cannot tell whether it arrived.)_
 GIVE_UP_SECONDS = 24 * 3_600
 FIRST_WAIT_SECONDS = 1.0
 LONGEST_WAIT_SECONDS = 300.0
+NOBODY_THERE_SECONDS = 3_600.0  # whoever connects wakes the delivery; this is the safety net
 
 
 class Delivery:
@@ -139,6 +140,10 @@ class Delivery:
 
     async def _refused(self, place: Place, parcel: Parcel, adapter: Adapter, error: AdapterError) -> None:
         """Decide what becomes of a part that could not be sent."""
+        if isinstance(error, NobodyThere):
+            soon = self._clock.now().timestamp() + NOBODY_THERE_SECONDS
+            await self._outbox.again(parcel, not_before=soon, error=str(error))
+            return
         extra = {"action": "send_refused", "place": f"{place.platform}:{place.account}", "parcel": parcel.seq}
         log.warning(
             "not sent: %s", error, extra=extra | {"error": type(error).__name__, "length": len(parcel.message.text)}

@@ -13,7 +13,7 @@ from gateway.errors import CannotExplain
 from gateway.home import Home
 from gateway.people import People
 from gateway.router import address_of, route, routing_of
-from gateway.store import KnownPerson, open_store
+from gateway.store import KnownPerson, Store
 from memory.clock import SystemClock, zone_named
 
 PLATFORMS: tuple[Platform, ...] = ("telegram", "discord", "slack", "terminal")
@@ -100,7 +100,7 @@ def _approved(config: Config, home: Home) -> Iterable[KnownPerson]:
         return ()
 
     async def read() -> list[KnownPerson]:
-        store = await open_store(home.database, SystemClock(zone_named(config.timezone)))
+        store = await Store.open(home.database, SystemClock(zone_named(config.timezone)))
         try:
             return await store.people()
         finally:

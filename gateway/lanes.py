@@ -203,7 +203,7 @@ class Lanes:
         return self._move(
             lane,
             control,
-            lambda item: item.turn is None and item.message.album is None and item.message.chat == chat,
+            lambda item: item.turn is None and _may_steer(item.message) and item.message.chat == chat,
         )
 
     @staticmethod
@@ -212,3 +212,8 @@ class Lanes:
         lane.waiting = deque(item for item in lane.waiting if not wanted(item))
         control.items.extend(taken)
         return taken
+
+
+def _may_steer(message: Inbound) -> bool:
+    """Tell whether a message may join a running turn: albums stay together, and a script's lines are answered one by one."""
+    return message.album is None and not (message.chat.platform == "terminal" and message.raw == "piped")

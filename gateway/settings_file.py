@@ -10,12 +10,10 @@ import yaml
 
 from gateway.errors import ConfigInvalid, ConfigProblem
 
-try:
-    from yaml import CBaseLoader as Loader
-except ImportError:  # PyYAML built without libyaml: the same result, slower
-    from yaml import BaseLoader as Loader  # type: ignore[assignment]
-
 KeyPath = tuple[str | int, ...]
+
+# libyaml's parser where PyYAML was built with it, else the one in Python: the same result, slower.
+Loader: type[Any] = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 DEEPEST = 32
 
@@ -29,7 +27,9 @@ _SECRET_LIKE = re.compile(r"(sk-|xox[a-z]-|xapp-|[0-9]{5,}:)\S{4}|(?=\S*[0-9])[\
 # What the parser says, in the order of trying, and what we say instead; "start" points at where the construct begins.
 _PARSER_SAYS = (
     ("mapping values are not allowed", "end", 'a ": " that is out of place; mind the indentation, and quote such text'),
-    ("cannot start any token", "end", "no value may begin like this; indent with spaces, and quote such text"),
+    ("tab character", "end", "a tab where the indentation needs spaces"),
+    (r"'\t'", "end", "a tab where the indentation needs spaces"),
+    ("cannot start any token", "end", "no value may begin like this; put such text in quotes"),
     ("',' or ']'", "start", 'a "[" without its "]", or a comma is missing'),
     ("',' or '}'", "start", 'a "{" without its "}", or a comma is missing; inside braces, quote "${NAME}"'),
     ("unexpected end of stream", "start", "a quotation mark without its partner"),

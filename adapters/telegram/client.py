@@ -83,10 +83,9 @@ class TelegramAdapter:
 
     async def run(self, receive: Receive, ready: Callable[[Ready], None], menu: Sequence[MenuEntry]) -> None:
         """Poll until cancelled. Raises `Transient` when Telegram cannot be reached, `Unauthorized` for a dead token."""
-        user = await self._asked(self._bot.get_me(), repeatable=True)
-        self._me = Me(user.id, user.username or "")
-        warnings = () if user.can_read_all_group_messages else (_privacy_warning(self._me),)
-        ready(Ready(f"@{self._me.username}", warnings))
+        user = (await self._asked(self._bot.get_me(), repeatable=True)).to_dict()
+        self._me = translate.me(user)
+        ready(translate.ready(user))
         await self._set_menu(menu)
         polls = _Polls(connect_timeout=10, pool_timeout=10, read_timeout=10, httpx_kwargs={"verify": self._tls})
         poll = partial(self._poll, self._bot_polling_by(polls), polls)
@@ -125,7 +124,8 @@ class TelegramAdapter:
         if activity.phase != "working" or self._typing_is_paused(chat.id):
             return
         try:
-            await self._asked(self._bot.send_chat_action(action="typing", read_timeout=5, **translate.typing(chat)))
+            place = translate.typing_address(chat)
+            await self._asked(self._bot.send_chat_action(action="typing", read_timeout=5, **place))
         except AdapterError as error:
             self._pause_typing(chat.id, error)
             log.debug("typing not shown: %s", error, extra={"action": "show", "account": self.account})
@@ -262,6 +262,8 @@ FAILURES: Mapping[type[Exception], Callable[[Any], AdapterError]] = {
     sdk.NetworkError: _network,
     sdk.PassportDecryptionError: lambda error: refusals.doubtful(error.message),
     sdk.TelegramError: lambda error: refusals.doubtful(error.message),
+    httpx.HTTPStatusError: lambda error: refusals.failed_status(f"HTTP {error.response.status_code}"),
+    httpx.HTTPError: lambda error: refusals.doubtful(type(error).__name__),
     Exception: lambda error: refusals.doubtful(f"{type(error).__name__}: {error}"),
 }
 
@@ -294,11 +296,3 @@ def _arguments(call: translate.Call) -> dict[str, Any]:
     if "link_preview_options" in arguments:
         arguments["link_preview_options"] = LinkPreviewOptions(**arguments["link_preview_options"])
     return arguments | ({"filename": call.file.name} if call.file else {})
-
-
-def _privacy_warning(me: Me) -> str:
-    return (
-        f"In groups, Telegram shows @{me.username} only commands, replies and mentions that are meant for it "
-        "(privacy mode). To let it follow conversations, send /setprivacy to @BotFather, choose the bot and Disable; "
-        "then remove the bot from each group and add it again."
-    )

@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import Any, Literal
 
-from adapters.base import Chat, DeadLetter, Event, Inbound, Migration, Outbound, OutFile, Quote, Sender
+from adapters.base import Chat, DeadLetter, Event, Inbound, Migration, Outbound, OutFile, Quote, Ready, Sender
 from adapters.errors import Rejected
 from adapters.markdown import Rendered, Span, read
-from adapters.split import split
+from adapters.split import split, utf16_length
 from adapters.telegram.content import Payload, content_of, summary_of
 from adapters.telegram.mentions import Me, read_mentions
-from adapters.telegram.utf16 import offsets, units, well_formed
+from adapters.telegram.utf16 import offsets, well_formed
 
 TEXT_LIMIT = 4096  # UTF-16 units after entities are taken out
 CAPTION_LIMIT = 1024
@@ -131,6 +131,26 @@ def _quote(message: Payload, me: Me) -> Quote | None:
     return Quote(str(target["message_id"]), author.name, words, from_us=from_us)
 
 
+def me(user: Payload) -> Me:
+    """Return who we are, from what getMe says."""
+    return Me(user["id"], user.get("username") or "")
+
+
+def ready(user: Payload) -> Ready:
+    """Return what the owner should know once we are connected, from what getMe says."""
+    name = f"@{me(user).username}"
+    if user.get("can_read_all_group_messages"):
+        return Ready(name)
+    return Ready(
+        name,
+        (
+            f"In groups, Telegram shows {name} only commands, replies and mentions that are meant for it (privacy mode). "
+            "To let it follow conversations, send /setprivacy to @BotFather, choose the bot and Disable; then remove the "
+            "bot from each group and add it again.",
+        ),
+    )
+
+
 Method = Literal["sendMessage", "sendPhoto", "sendDocument"]
 
 
@@ -151,8 +171,8 @@ def call(message: Outbound) -> Call:
     """
     text, entities = _rendered(message)
     limit = CAPTION_LIMIT if message.file else TEXT_LIMIT
-    if units(text) > limit:
-        raise Rejected(f"The text has {units(text)} UTF-16 units; Telegram takes {limit}.", reason="too_long")
+    if utf16_length(text) > limit:
+        raise Rejected(f"The text has {utf16_length(text)} UTF-16 units; Telegram takes {limit}.", reason="too_long")
     parameters = _address(message)
     if message.file:
         parameters |= {"caption": text} if text else {}
@@ -170,14 +190,14 @@ def as_document(photo: Call) -> Call:
     return Call("sendDocument", photo.parameters, photo.file)
 
 
-def typing(chat: Chat) -> Mapping[str, Any]:
+def typing_address(chat: Chat) -> Mapping[str, Any]:
     """Return where to show that we are typing. Unlike a message, this needs the General topic named."""
     return {"chat_id": _chat_id(chat)} | ({"message_thread_id": _thread_id(chat.thread)} if chat.thread else {})
 
 
 def parts(text: str) -> list[str]:
     """Split Markdown into parts that each fit one message after rendering; [] for blank text."""
-    return [part.text for part in split(text, TEXT_LIMIT, lambda source: units(read(source).text))]
+    return [part.text for part in split(text, TEXT_LIMIT, lambda source: utf16_length(read(source).text))]
 
 
 def _address(message: Outbound) -> dict[str, Any]:

@@ -3,11 +3,6 @@
 from itertools import accumulate
 
 
-def units(text: str) -> int:
-    """Return how many UTF-16 units `text` has: two for a character beyond U+FFFF, one for any other."""
-    return len(text) + sum(character > "\uffff" for character in text)
-
-
 def offsets(text: str) -> list[int]:
     """Return the unit at which each code point of `text` starts, and the number of units as the last item."""
     return [0, *accumulate(1 + (character > "\uffff") for character in text)]

@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass, fields, replace
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -115,10 +115,7 @@ FromWindow = Hello | Say | Shown
 FromGateway = Welcome | Accepted | Problem | Message | File | Working | Done
 Line = FromWindow | FromGateway
 
-_from_window: TypeAdapter[FromWindow] = TypeAdapter(Annotated[FromWindow, Field(discriminator="type")])
-_from_gateway: TypeAdapter[FromGateway] = TypeAdapter(Annotated[FromGateway, Field(discriminator="type")])
 _line: TypeAdapter[Line] = TypeAdapter(Annotated[Line, Field(discriminator="type")])
-_Value = TypeVar("_Value")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
@@ -132,12 +129,18 @@ def encode(line: Line) -> bytes:
 
 def decode_from_window(line: bytes) -> FromWindow:
     """Return what a window said; `NotUnderstood` for anything else."""
-    return _decode(_from_window, line)
+    value = _decode(line)
+    if isinstance(value, FromWindow):
+        return value
+    raise NotUnderstood(f"a window does not say {value.type}")
 
 
 def decode_from_gateway(line: bytes) -> FromGateway:
     """Return what the gateway said; `NotUnderstood` for anything else."""
-    return _decode(_from_gateway, line)
+    value = _decode(line)
+    if isinstance(value, FromGateway):
+        return value
+    raise NotUnderstood(f"a gateway does not say {value.type}")
 
 
 def whole(text: str) -> str:
@@ -150,9 +153,9 @@ def printable(text: str) -> str:
     return _CONTROL.sub("", text)
 
 
-def _decode(adapter: TypeAdapter[_Value], line: bytes) -> _Value:
+def _decode(line: bytes) -> Line:
     try:
-        return adapter.validate_json(line, strict=True)
+        return _line.validate_json(line, strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(str(part) for part in first["loc"])

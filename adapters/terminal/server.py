@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from adapters.base import Activity, Attachment, Chat, Inbound, MenuEntry, Outbound, Platform, Ready, Receive, Sender
-from adapters.errors import Rejected, Transient, Unknown
+from adapters.errors import NobodyThere, Rejected, Transient, Unknown
 from adapters.terminal.address import listening_socket, peer_uid
 from adapters.terminal.protocol import (
     MAX_LINE_BYTES,

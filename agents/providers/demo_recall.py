@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import ceil, log
 
 from agents.providers import demo_phrases as phrases
@@ -24,6 +25,7 @@ _CJK_STOP = re.compile(
 _CJK_WEAK = frozenset(("喜欢", "喜歡", "最喜", "爱", "愛", "好き", "大好", "좋아", "아해", "아하"))
 _WORD = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+(?:['’][^\W_{_CJK}]+)*")
 _IS_CJK = re.compile(rf"[{_CJK}]")
+_POSSESSIVE = re.compile(r"['’]s?$")
 _SUFFIXES = (("ies", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("s", ""), ("e", ""))
 _PREFIX_CHARS, _PREFIX_SHARE = 4, 0.7
 
@@ -65,11 +67,12 @@ def find(question: str, lines: Iterable[Line]) -> list[Line]:
     Words that are rare in the notes weigh more; common verbs ("like") only count beside a word that says what is asked
     about. A line that repeats the question is not an answer.
     """
-    entries = [_Entry(line, _terms(line.text), _terms(line.heading)) for line in lines if not _repeats(line, question)]
+    repeated = _plain(question)
+    entries = [_Entry(line, _terms(line.text), _terms(line.heading)) for line in lines if not _repeats(line, repeated)]
     strong, weak = _split(query_terms(question))
     vocabulary = frozenset[str]().union(*(entry.own | entry.above for entry in entries))
-    asked = [_asked(term, entries, vocabulary) for term in strong]
-    aside = [_asked(term, entries, vocabulary) for term in weak]
+    asked = [_asked(term, entries, vocabulary) for term in sorted(strong)]
+    aside = [_asked(term, entries, vocabulary) for term in sorted(weak)]
     needed = _COVERAGE * sum(term.weight for term in asked)
     scored: list[tuple[float, Line]] = []
     for entry in entries:
@@ -120,8 +123,8 @@ def _alike(one: str, other: str) -> bool:
     return min(len(one), len(other)) >= needed and one[:needed] == other[:needed]
 
 
-def _repeats(line: Line, question: str) -> bool:
-    said, asked = _plain(line.text), _plain(question)
+def _repeats(line: Line, asked: str) -> bool:
+    said = _plain(line.text)
     long = len(asked.split()) >= _LONG_QUESTION_WORDS
     return said == asked or (asked in said and (long or line.text.endswith(("?", "？", "؟"))))
 
@@ -138,7 +141,7 @@ def query_terms(text: str) -> frozenset[str]:
 
 def _terms(text: str, *, singles: bool = True) -> frozenset[str]:
     terms: set[str] = set()
-    for word in _WORD.findall(unicodedata.normalize("NFKC", text).casefold()):
+    for word in _WORD.findall(unicodedata.normalize("NFKC", text).casefold().replace("’", "'")):
         if _IS_CJK.match(word):
             terms.update(_cjk_terms(word, singles=singles))
         elif word not in _STOP_WORDS:
@@ -153,13 +156,16 @@ def _cjk_terms(run: str, *, singles: bool) -> Iterable[str]:
         yield from (piece[at : at + 2] for at in range(len(piece) - 1))
 
 
+@lru_cache(maxsize=10_000)
 def fold(word: str) -> str:
     """Return a word without accents and without the commonest English endings: likes, liked and like are one."""
-    bare = "".join(c for c in unicodedata.normalize("NFKD", word.casefold()) if not unicodedata.combining(c))
-    bare = re.sub(r"['’]s?$", "", bare)
+    bare = word.casefold()
+    if not bare.isascii():
+        bare = "".join(c for c in unicodedata.normalize("NFKD", bare) if not unicodedata.combining(c))
+    bare = _POSSESSIVE.sub("", bare)
     if len(bare) > 3 and not bare.endswith("ss"):
         for suffix, instead in _SUFFIXES:
-            if bare.endswith(suffix) and len(bare) - len(suffix) >= 3:
+            if bare.endswith(suffix) and len(bare) - len(suffix) + len(instead) >= 3:
                 bare = bare[: len(bare) - len(suffix)] + instead
                 break
     return bare[:-1] if len(bare) > 3 and bare[-1] == bare[-2] else bare

@@ -61,6 +61,8 @@ _ASKED_TO = re.compile(rf"/?(?:please )?{_any(phrases.ASKED_TO)}\b", re.IGNORECA
 _ASKS = re.compile(rf"{_any(phrases.ASKS)}(?=[\s,:-]|$)", re.IGNORECASE)
 _ASKS_UNSPACED = re.compile(_any(phrases.ASKS_UNSPACED))
 _THEN_ASKED = re.compile(r"(?P<fact>.+[.!;。！]|[^\n]+\n)\s*(?P<question>[^.!?;。！？\n]+[?？؟])\s*", re.DOTALL)
+_QUESTION_MARKS = ("?", "？", "؟")
+_SENTENCE_CHARS = 500  # patterns that may start anywhere take quadratic time
 _BULLET = re.compile(r"(?:[-*+•]|\d{1,2}[.)])\s+")
 
 
@@ -82,6 +84,8 @@ def intents_of(text: str) -> tuple[Intent, ...]:
     whole = text.strip()
     if not whole:
         return ()
+    if len(whole) > _SENTENCE_CHARS:
+        return _from_long(whole)
     said = _LEAD.sub("", whole, count=1).strip() or whole
     for candidate in dict.fromkeys((whole, said)):
         for pattern, intent in _WHOLE:
@@ -90,10 +94,18 @@ def intents_of(text: str) -> tuple[Intent, ...]:
     return _to_remember(said) or ((Question(said),) if asks(said) else (Talk("statement"),))
 
 
+def _from_long(text: str) -> tuple[Intent, ...]:
+    """Return what a text asks for that is too long for a greeting: only its beginning and its last sign are judged."""
+    before = _BEFORE.match(text)
+    if before:
+        return (Remember(_lines(text[before.end() :])),)
+    return (Question(text[-_SENTENCE_CHARS:]),) if text.endswith(_QUESTION_MARKS) else (Talk("statement"),)
+
+
 def asks(text: str) -> bool:
     """Tell whether a sentence is a question or a request to be told something."""
     ended = text.rstrip(" \t\n\"'”’»)")
-    if ended.endswith(("?", "？", "؟")):
+    if ended.endswith(_QUESTION_MARKS):
         return True
     return bool(_ASKS.match(text) or _ASKS_UNSPACED.search(ended.rstrip("。！!.")))
 
@@ -107,8 +119,12 @@ def _to_remember(text: str) -> tuple[Intent, ...]:
         return ()
     if _NOTHING.fullmatch(fact):
         return (Talk("empty"),)
+    return (Remember(_lines(fact)),)
+
+
+def _lines(fact: str) -> tuple[str, ...]:
     lines = (_BULLET.sub("", line.strip(), count=1).strip() for line in fact.split("\n"))
-    return (Remember(tuple(line for line in lines if line)),)
+    return tuple(line for line in lines if line)
 
 
 def _fact(text: str) -> str | None:

@@ -133,26 +133,27 @@ class _Loading:
     def _completed(self) -> tuple[dict[str, Any], Places]:
         """Return the values with the defaults that depend on where and as whom we run."""
         values, places = dict(self._values), self._places
-        home = values.get("home", _DEFAULT_HOME)
+        # A home that cannot be had is told once; the rest is then read as if it were the file's own folder.
+        home = values.get("home", places.home if ("home",) in self._spoiled else _DEFAULT_HOME)
         if isinstance(home, str) and home.strip().isprintable():
             try:
-                values["home"] = home = expanded(home.strip(), places)
+                home = expanded(home.strip(), places)
             except PydanticCustomError:
-                values["home"] = home  # the same error is found, and told, when the field is read
+                values["home"] = home  # the same is found, and told, when the field is read
         if isinstance(home, Path):
-            places = Places(home, places.user_home)
+            values["home"], places = home, Places(home, places.user_home)
         if isinstance(agents := values.get("agents"), dict):
             values["agents"] = {name: self._agent(name, agent, places.home) for name, agent in agents.items()}
         return values, places
 
     def _agent(self, name: str, agent: Any, home: Path) -> Any:
-        if not isinstance(agent, dict | None):
+        agent = {} if agent is None else agent
+        if not isinstance(agent, dict):
             return agent
-        model = (agent or {}).get("model") or {}
+        model = {} if agent.get("model") is None else agent["model"]
         if isinstance(model, dict):
-            key = FromEnvironment(self._environment.get("ANTHROPIC_API_KEY", ""))
-            model = {"api_key": key, **model}
-        return {"workspace": home / "workspaces" / encode_id(name), **(agent or {}), "model": model}
+            model = {"api_key": FromEnvironment(self._environment.get("ANTHROPIC_API_KEY", "")), **model}
+        return {"workspace": home / "workspaces" / encode_id(name), **agent, "model": model}
 
 
 def _replaced(tree: Any, path: KeyPath, stand_in: Any) -> Any:

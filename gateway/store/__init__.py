@@ -1,5 +1,5 @@
 """The gateway's one SQLite file: inbox, outbox, sessions, people and pairing codes."""
 
-from gateway.store.store import KnownPerson, PendingPairing, Store, open_store
+from gateway.store.store import KnownPerson, PendingPairing, Store
 
-__all__ = ["KnownPerson", "PendingPairing", "Store", "open_store"]
+__all__ = ["KnownPerson", "PendingPairing", "Store"]

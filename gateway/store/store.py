@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Self
 
 from adapters.base import DeadLetter, Migration
 from gateway.inbox import Arrival, Held, Outcome, Part, Receipt
@@ -67,6 +67,13 @@ class Store:
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
+
+    @classmethod
+    async def open(cls, path: Path, clock: Clock) -> Self:
+        """Open or create the gateway's SQLite file; raises `memory.errors.DatabaseTooNew` or `DatabaseDamaged`."""
+        package = files("gateway.store")
+        migrations, statements = load_migrations(package / "migrations"), load_statements(package / "sql")
+        return cls(await Database.open(path, migrations=migrations, statements=statements), clock)
 
     def _now(self) -> float:
         return self._clock.now().timestamp()
@@ -293,11 +300,3 @@ class Store:
 
         await self._database.run(work)
 
-
-async def open_store(path: Path, clock: Clock) -> Store:
-    """Open or create the gateway's SQLite file; raises `memory.errors.DatabaseTooNew` or `DatabaseDamaged`."""
-    package = files("gateway.store")
-    database = await Database.open(
-        path, migrations=load_migrations(package / "migrations"), statements=load_statements(package / "sql")
-    )
-    return Store(database, clock)

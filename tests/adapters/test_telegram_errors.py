@@ -40,6 +40,7 @@ OURS = [
     (sdk.NetworkError("Bad Gateway"), Transient),
     (sdk.PassportDecryptionError("?"), Unknown),
     (sdk.TelegramError("Invalid server response"), Unknown),
+    (httpx.HTTPStatusError("502", request=httpx.Request("GET", "http://x"), response=httpx.Response(502)), Transient),
     (KeyError("result"), Unknown),
 ]
 

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.base import Attachment, Chat, DeadLetter, Inbound, Migration, Outbound, OutFile, Quote, Sender
+from adapters.base import Attachment, Chat, DeadLetter, Inbound, Migration, Outbound, OutFile, Quote, Ready, Sender
 from adapters.errors import Rejected
+from adapters.split import utf16_length
 from adapters.telegram.mentions import Me
-from adapters.telegram.translate import CAPTION_LIMIT, TEXT_LIMIT, call, event, parts, typing
-from adapters.telegram.utf16 import positions, units, well_formed
+from adapters.telegram.translate import CAPTION_LIMIT, TEXT_LIMIT, call, event, me, parts, ready, typing_address
+from adapters.telegram.utf16 import positions, well_formed
 
 ME = Me(7001, "helper_bot")
 ALICE = {"id": 1001, "is_bot": False, "first_name": "Alice", "last_name": "Reed", "username": "alice"}
@@ -379,6 +380,14 @@ def test_lone_surrogates_are_replaced_everywhere() -> None:
     assert event({"message": {"text": "\ud83d\ude00"}}, account="main", me=ME) is not None
 
 
+def test_what_telegram_says_of_us_names_us_and_warns_of_privacy_mode() -> None:
+    user = {"id": 7001, "is_bot": True, "first_name": "Helper", "username": "helper_bot"}
+
+    assert me(user) == ME
+    assert ready(user | {"can_read_all_group_messages": True}) == Ready("@helper_bot")
+    assert "/setprivacy" in ready(user | {"can_read_all_group_messages": False}).warnings[0]
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
@@ -412,7 +421,7 @@ def test_a_repaired_text_can_be_encoded_and_keeps_its_units(text: str) -> None:
     repaired = well_formed(text)
 
     repaired.encode()
-    assert units(repaired) == len(text.encode("utf-16-le", "surrogatepass")) // 2
+    assert utf16_length(repaired) == len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 # ── what is sent ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -478,8 +487,8 @@ def test_a_topic_is_named_and_the_general_topic_is_not() -> None:
 
 
 def test_typing_names_the_general_topic_which_it_needs() -> None:
-    assert typing(Chat("telegram", "main", "-5", "1")) == {"chat_id": -5, "message_thread_id": 1}
-    assert typing(Chat("telegram", "main", "-5")) == {"chat_id": -5}
+    assert typing_address(Chat("telegram", "main", "-5", "1")) == {"chat_id": -5, "message_thread_id": 1}
+    assert typing_address(Chat("telegram", "main", "-5")) == {"chat_id": -5}
 
 
 def test_a_reply_is_sent_also_when_what_it_replies_to_is_gone() -> None:
@@ -530,7 +539,7 @@ def test_an_emoji_on_the_limit_is_counted_as_telegram_counts_it() -> None:
 
     assert "".join(found) == text
     assert len(found) == 2
-    assert all(units(part) <= TEXT_LIMIT for part in found)
+    assert all(utf16_length(part) <= TEXT_LIMIT for part in found)
 
 
 def test_a_blank_text_has_no_parts() -> None:
@@ -542,6 +551,6 @@ def test_a_blank_text_has_no_parts() -> None:
 def test_every_part_can_be_sent(pieces: list[str]) -> None:
     for part in parts("".join(pieces)):
         sent = call(outbound(part)).parameters
-        assert 0 < units(sent["text"]) <= TEXT_LIMIT
+        assert 0 < utf16_length(sent["text"]) <= TEXT_LIMIT
         for place in sent.get("entities", []):
             assert positions(sent["text"], place["offset"], place["length"])

@@ -155,7 +155,7 @@ requests = st.builds(
 
 
 @given(requests)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_there_are_at_most_four_breakpoints_and_all_on_blocks_that_can_be_cached(made: Request) -> None:
     parameters = parameters_of("claude", made)
 
@@ -165,7 +165,7 @@ def test_there_are_at_most_four_breakpoints_and_all_on_blocks_that_can_be_cached
 
 
 @given(requests, st.lists(messages, max_size=4).map(tuple))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_messages_that_are_added_leave_all_bytes_before_them_but_the_marks(first: Request, added: Any) -> None:
     later = Request(first.system, first.tools, first.messages + added, first.max_tokens)
 
@@ -407,7 +407,7 @@ odd_events = st.lists(
 
 
 @given(odd_events, st.sampled_from(["end_turn", "max_tokens", None]))
-@settings(max_examples=3000, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_whatever_a_server_streams_the_outcome_is_an_answer_or_an_error_of_ours(
     odd: list[Any], reason: str | None
 ) -> None:

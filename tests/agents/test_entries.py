@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.base import Block, text_block
@@ -106,6 +106,13 @@ def test_spans_may_overlap_and_reach_beyond_the_text() -> None:
     assert content_of(redacted(history)[0]) == (text_block("[removed]de[removed]"),)
 
 
+@pytest.mark.parametrize("span", [Span(0, 0, -3), Span(0, 4, 2), Span(0, 9, 12), Span(0, 2, 2)])
+def test_a_span_that_covers_nothing_takes_nothing(span: Span) -> None:
+    history = entries(user(text_block("abcdef")), Redaction("1", span))
+
+    assert content_of(redacted(history)[0]) == (text_block("abcdef"),)
+
+
 def test_a_whole_message_can_be_redacted_and_keeps_its_form() -> None:
     image: Block = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
     thinking: Block = {"type": "thinking", "thinking": "1234", "signature": "s"}
@@ -127,6 +134,7 @@ def test_a_redaction_of_something_else_changes_nothing() -> None:
     assert redacted(history) == tuple(history)
 
 
+@settings(deadline=None)
 @given(text=st.text(max_size=30), start=st.integers(-3, 33), end=st.integers(-3, 33))
 def test_what_a_span_covers_is_removed_and_nothing_else(text: str, start: int, end: int) -> None:
     history = entries(user(text_block(text)), Redaction("1", Span(0, start, end)))
@@ -156,6 +164,7 @@ def test_bottomless_nesting_is_cut_off() -> None:
     assert json.dumps(well_formed(nested)) == "[" * 100 + "null" + "]" * 100
 
 
+@settings(deadline=None)
 @given(st.text(st.characters()))
 def test_every_text_becomes_encodable_and_a_sound_one_is_untouched(text: str) -> None:
     clean = well_formed(text)

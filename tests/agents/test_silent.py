@@ -1,7 +1,7 @@
 """The silent reply: nothing of it is ever shown, and nothing else is ever held back for good."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.silent import is_silent, may_become_silent
@@ -86,6 +86,7 @@ def test_a_long_envelope_is_not_held_back_for_ever() -> None:
 _decorations = st.text(st.sampled_from("*_~`.! \n\"'()[]<>#-🤫"), max_size=6)
 
 
+@settings(deadline=None)
 @given(before=_decorations, after=_decorations, token=st.sampled_from(["NO_REPLY", "no_reply", "No\\_Reply"]))
 def test_any_decoration_is_silent_and_so_held_back_from_its_first_character(
     before: str, after: str, token: str
@@ -96,11 +97,13 @@ def test_any_decoration_is_silent_and_so_held_back_from_its_first_character(
     assert all(may_become_silent(text[:length]) for length in range(len(text) + 1))
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(categories=["L", "N"]), min_size=1), st.text())
 def test_a_text_that_begins_with_another_word_is_never_silent(word: str, after: str) -> None:
     assert not is_silent(f"{word} NO_REPLY {after}")
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_a_token_followed_by_a_sentence_is_never_silent(after: str) -> None:
     assert not is_silent(f"NO_REPLY means {after}")

@@ -198,6 +198,13 @@ def test_a_damaged_line_in_the_middle_is_skipped_reported_and_left_where_it_is(t
     assert three.read_bytes().startswith(before)
 
 
+def test_blank_lines_are_no_damage(three: Path) -> None:
+    three.write_bytes(three.read_bytes().replace(b"\n", b"\n\n"))
+
+    with opened(three) as transcript:
+        assert (texts(transcript), transcript.problems) == (["one", "two", "three"], ())
+
+
 def test_a_damaged_header_costs_no_message_and_the_file_is_not_rewritten(path: Path) -> None:
     with opened(path) as transcript:
         for n in range(200):
@@ -340,7 +347,7 @@ _json = st.recursive(
 )
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     data=st.dictionaries(st.text(), _json, max_size=3), text=st.text(st.characters()), garbage=st.binary(max_size=60)
 )

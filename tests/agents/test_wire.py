@@ -412,7 +412,7 @@ _records: st.SearchStrategy[Any] = st.one_of(
 )
 
 
-@settings(max_examples=250)
+@settings(max_examples=250, deadline=None)
 @given(st.lists(_records, max_size=12), _texts.filter(str.strip))
 def test_no_history_makes_a_request_that_the_api_refuses_or_that_lacks_the_last_message(
     history: list[Any], last: str
@@ -423,7 +423,7 @@ def test_no_history_makes_a_request_that_the_api_refuses_or_that_lacks_the_last_
     assert sent[-1].content[-1] == text_block(well_formed(last))
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 @given(st.lists(_records, max_size=12))
 def test_every_history_makes_a_sound_request_or_none_and_always_the_same(history: list[Any]) -> None:
     sent = model_messages(entries(*history))
@@ -444,7 +444,7 @@ def blocks_of(messages: Sequence[Message]) -> list[tuple[int, Role, Block]]:
     return [(number, message.role, block) for number, message in enumerate(said) for block in message.content]
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 @given(st.lists(_messages(pictures=False), max_size=10), st.integers(0, 10))
 def test_what_was_sent_before_is_sent_again_byte_for_byte_whatever_follows(history: list[Message], at: int) -> None:
     before = blocks_of(repair(history[:at]))
@@ -457,7 +457,7 @@ def test_what_was_sent_before_is_sent_again_byte_for_byte_whatever_follows(histo
         assert late or json.dumps(old) == json.dumps(new)
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 @given(st.lists(_messages(), max_size=6), st.lists(_messages(), max_size=6))
 def test_repairing_in_steps_comes_to_the_same_as_repairing_at_once(first: list[Message], then: list[Message]) -> None:
     done = repair([*first, user("next")])

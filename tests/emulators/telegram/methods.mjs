@@ -22,24 +22,27 @@ const describeBot = ({ token, username, reads_all: readsAll }) => ({
   supports_inline_queries: false,
 })
 
-const describeChat = (id) =>
-  Number(id) < 0 ? { id: Number(id), type: 'supergroup', title: 'Group' } : { id: Number(id), type: 'private', first_name: 'Person' }
+function describeChat(id) {
+  const kind = Number(id) < 0 ? { type: 'supergroup', title: 'Group' } : { type: 'private', first_name: 'Person' }
+  return { id: Number(id), ...kind }
+}
 
 function checkEntities(text, entities = []) {
-  const splits = (at) => at > 0 && at < text.length && /[\udc00-\udfff]/.test(text[at]) && /[\ud800-\udbff]/.test(text[at - 1])
+  const splits = (at) => /^[\ud800-\udbff][\udc00-\udfff]$/.test(text.slice(at - 1, at + 1))
   for (const { offset, length } of entities) {
-    if (offset < 0 || length <= 0 || offset + length > text.length) throw bad(`can't parse entities: entity is outside of the text`)
+    const end = offset + length
+    if (offset < 0 || length <= 0 || end > text.length) throw bad("can't parse entities: entity is outside of the text")
     if (splits(offset)) throw bad(`entity begins in a middle of a UTF-16 symbol at byte offset ${offset}`)
-    if (splits(offset + length)) throw bad(`entity ends in a middle of a UTF-16 symbol at byte offset ${offset + length}`)
+    if (splits(end)) throw bad(`entity ends in a middle of a UTF-16 symbol at byte offset ${end}`)
   }
 }
 
-function checkPlace(state, { chat_id: chat, message_thread_id: thread }) {
-  if (state.moved.has(String(chat))) {
-    const parameters = { migrate_to_chat_id: Number(state.moved.get(String(chat))) }
+function checkPlace(bot, { chat_id: chat, message_thread_id: thread }) {
+  if (bot.moved.has(String(chat))) {
+    const parameters = { migrate_to_chat_id: Number(bot.moved.get(String(chat))) }
     throw bad('group chat was upgraded to a supergroup chat', parameters)
   }
-  if (String(thread) === '1' || state.goneThreads.has(`${chat}/${thread}`)) throw bad('message thread not found')
+  if (String(thread) === '1' || bot.goneThreads.has(`${chat}/${thread}`)) throw bad('message thread not found')
 }
 
 function checkReply(state, reply) {
@@ -60,7 +63,7 @@ function sendMessage(state, bot, parameters) {
   if (!text.trim()) throw bad('message text is empty')
   if (text.length > TEXT_LIMIT) throw bad('message is too long')
   checkEntities(text, parameters.entities)
-  checkPlace(state, parameters)
+  checkPlace(bot, parameters)
   checkReply(state, parameters.reply_parameters)
   const id = state.addBotMessage(bot.token, parameters)
   return describeMessage(state, bot, id, parameters, { text, entities: parameters.entities ?? [] })
@@ -70,7 +73,7 @@ const sendFile = (kind) => (state, bot, parameters, uploads) => {
   const caption = parameters.caption ?? ''
   if (caption.length > CAPTION_LIMIT) throw bad('message caption is too long')
   checkEntities(caption, parameters.caption_entities)
-  checkPlace(state, parameters)
+  checkPlace(bot, parameters)
   checkReply(state, parameters.reply_parameters)
   const upload = uploads[kind]
   if (!upload || upload.bytes.length === 0) throw bad('file must be non-empty')
@@ -78,7 +81,8 @@ const sendFile = (kind) => (state, bot, parameters, uploads) => {
   const file = { file_id: state.putFile(upload.bytes), file_size: upload.bytes.length }
   const id = state.addBotMessage(bot.token, { ...parameters, file: { ...file, kind, name: upload.name } })
   const described = { ...file, file_unique_id: file.file_id }
-  const content = kind === 'photo' ? { photo: [{ ...described, width: 1, height: 1 }] } : { document: { ...described, file_name: upload.name } }
+  const photo = { photo: [{ ...described, width: 1, height: 1 }] }
+  const content = kind === 'photo' ? photo : { document: { ...described, file_name: upload.name } }
   return describeMessage(state, bot, id, parameters, { ...content, ...(caption && { caption }) })
 }
 
@@ -98,7 +102,8 @@ function editMessageText(state, bot, parameters) {
 async function getUpdates(state, bot, parameters, _uploads, gone) {
   const updates = await state.updates(bot.token, parameters, gone)
   if (updates) return updates
-  throw new Refusal(409, 'Conflict: terminated by other getUpdates request; make sure that only one bot instance is running')
+  const advice = 'make sure that only one bot instance is running'
+  throw new Refusal(409, `Conflict: terminated by other getUpdates request; ${advice}`)
 }
 
 function getFile(state, _bot, { file_id: id }) {
@@ -122,8 +127,8 @@ export const METHODS = {
   editMessageText,
   deleteMessage,
   getFile,
-  sendChatAction: (state, _bot, parameters) => {
-    if (state.goneThreads.has(`${parameters.chat_id}/${parameters.message_thread_id}`)) throw bad('message thread not found')
+  sendChatAction: (_state, bot, { chat_id: chat, message_thread_id: thread }) => {
+    if (bot.goneThreads.has(`${chat}/${thread}`)) throw bad('message thread not found')
     return true
   },
   setMyCommands: () => true,

@@ -8,8 +8,6 @@ import { METHODS, Refusal } from './methods.mjs'
 import { State } from './state.mjs'
 
 const state = new State(JSON.parse(process.argv[2]))
-let rules = []
-let held = [] // requests that wait for /control/release
 
 // ── requests ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -50,9 +48,9 @@ function answer(response, status, content) {
 
 // ── scripted failures ──────────────────────────────────────────────────────────────────────────────────────────
 
-function ruleFor(method, parameters) {
+function ruleFor(bot, method, parameters) {
   const fits = (rule) => rule.method === method && (rule.chat === null || rule.chat === String(parameters.chat_id))
-  for (const rule of rules.filter(fits)) {
+  for (const rule of bot.rules.filter(fits)) {
     if (rule.after > 0) rule.after -= 1
     else if (rule.times > 0) {
       rule.times -= 1
@@ -62,9 +60,9 @@ function ruleFor(method, parameters) {
   return null
 }
 
-const released = (method) =>
+const released = (bot, method) =>
   new Promise((resolve) => {
-    held.push({ method, resolve })
+    bot.held.push({ method, resolve })
     state.changed()
   })
 
@@ -84,17 +82,17 @@ async function botCall(token, method, request, response) {
     }
   }
   if (method !== 'getUpdates') {
-    state.calls.push({ token, method, parameters })
+    bot.calls.push({ method, parameters })
     state.changed()
   }
-  const rule = ruleFor(method, parameters)
+  const rule = ruleFor(bot, method, parameters)
   if (rule?.action === 'refuse') return request.socket.destroy()
   if (rule?.action === 'answer') return sendRaw(response, rule)
-  if (rule?.action === 'hold' && !rule.carried_out) await released(method)
+  if (rule?.action === 'hold' && !rule.carried_out) await released(bot, method)
   if (response.destroyed && method !== 'getUpdates') return undefined
   const outcome = await carryOut()
   if (rule?.action === 'cut') return request.socket.destroy()
-  if (rule?.action === 'hold' && rule.carried_out) await released(method)
+  if (rule?.action === 'hold' && rule.carried_out) await released(bot, method)
   return answer(response, ...outcome)
 }
 
@@ -115,31 +113,34 @@ const sentBy = (token, chat) =>
     .filter(({ message }) => chat === null || String(message.chat_id) === chat)
     .map(({ messageId, message }) => ({ message_id: messageId, ...message }))
 
-const callsOf = (token, method) => state.calls.filter((call) => call.token === token && (method === null || call.method === method))
+const bot = (token) => state.bots.get(token)
+const of = (method) => (one) => method === null || one.method === method
+const atLeast = (n) => (found) => found.length >= n
 
 const CONTROL = {
+  addBot: ({ bot: account }) => state.addBot(account) ?? true,
+  revoke: ({ token }) => state.bots.delete(token),
+
   say: ({ token, message }) => state.say(token, message),
   edit: ({ token, message }) => state.edit(token, message),
   update: ({ token, update }) => state.offer(token, update),
-  sent: ({ token, chat, n, seconds }) => state.until(() => sentBy(token, chat), (found) => found.length >= n, seconds),
-  calls: ({ token, method, n, seconds }) => state.until(() => callsOf(token, method), (found) => found.length >= n, seconds),
-  pending: ({ token, atMost, seconds }) => state.until(() => state.bots.get(token).queue, (queue) => queue.length <= atMost, seconds),
-  offsets: ({ token, n, seconds }) => state.until(() => state.bots.get(token).offsets, (seen) => seen.length >= n, seconds),
-  held: ({ method, n, seconds }) =>
-    state.until(() => held.filter((one) => one.method === method).map((one) => one.method), (found) => found.length >= n, seconds),
-  rules: ({ rules: given }) => {
-    rules = given
-    return rules.length
-  },
-  release: ({ method }) => {
-    const waiting = held.filter((one) => one.method === method)
-    held = held.filter((one) => one.method !== method)
+
+  sent: ({ token, chat, n, seconds }) => state.until(() => sentBy(token, chat), atLeast(n), seconds),
+  calls: ({ token, method, n, seconds }) => state.until(() => bot(token).calls.filter(of(method)), atLeast(n), seconds),
+  offsets: ({ token, n, seconds }) => state.until(() => bot(token).offsets, atLeast(n), seconds),
+  pending: ({ token, left, seconds }) => state.until(() => bot(token).queue, (queue) => queue.length <= left, seconds),
+
+  rules: ({ token, rules }) => Object.assign(bot(token), { rules }).rules.length,
+  held: async ({ token, method, n, seconds }) =>
+    (await state.until(() => bot(token).held.filter(of(method)), atLeast(n), seconds)).length,
+  release: ({ token, method }) => {
+    const waiting = bot(token).held.filter(of(method))
+    bot(token).held = bot(token).held.filter((one) => !waiting.includes(one))
     for (const one of waiting) one.resolve()
     return waiting.length
   },
-  forgetThread: ({ chat, thread }) => state.goneThreads.add(`${chat}/${thread}`).size,
-  move: ({ old, new: now }) => state.moved.set(String(old), String(now)).size,
-  revoke: ({ token }) => state.bots.delete(token),
+  forgetThread: ({ token, chat, thread }) => bot(token).goneThreads.add(`${chat}/${thread}`).size,
+  move: ({ token, old, new: now }) => bot(token).moved.set(String(old), String(now)).size,
 }
 
 async function control(path, request, response) {

@@ -18,11 +18,25 @@ export class State extends EventEmitter {
     super()
     this.setMaxListeners(0)
     this.store = new TelegramServer({ host: '127.0.0.1', storeTimeout: KEEP_SECONDS })
-    this.bots = new Map(bots.map((bot) => [bot.token, { ...bot, queue: [], poll: null, allowed: null, offsets: [] }]))
+    this.bots = new Map()
     this.files = new Map()
-    this.goneThreads = new Set() // `${chat}/${thread}`
-    this.moved = new Map() // old chat id → new chat id
-    this.calls = []
+    for (const bot of bots) this.addBot(bot)
+  }
+
+  // Everything that a test can see or set belongs to one bot, so that tests can share a server.
+  addBot(bot) {
+    this.bots.set(bot.token, {
+      ...bot,
+      queue: [], // updates that are not confirmed
+      poll: null, // ends the poll that waits now
+      allowed: null, // kinds of updates that it asked for
+      offsets: [],
+      calls: [],
+      rules: [],
+      held: [], // requests that wait for their release
+      goneThreads: new Set(), // `${chat}/${thread}`
+      moved: new Map(), // old chat id → new chat id
+    })
   }
 
   changed() {

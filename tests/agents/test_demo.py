@@ -1,0 +1,338 @@
+"""The demo model: it remembers and recalls through the tools, over a real workspace, and says what it is."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, TypeVar
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from agents.base import Block, Message, Request, Response, TextDelta, Tool, text_block, text_of
+from agents.errors import ToolFailed
+from agents.journal import Journal
+from agents.prompt import Attached, Moment, Scene, Speaker, build_system, messages_for, user_content
+from agents.providers.demo import DemoModel
+from agents.tools import TOOLS, ToolContext
+from agents.wire import repair
+from agents.workspace import FileCache, create_workspace, read_workspace
+from memory.clock import day_note
+from memory.files import ShelfFiles
+from memory.shelves import Audience
+from memory.testing import FakeClock
+
+T = TypeVar("T")
+OWNER = Audience("owner")
+GROUP = Audience("groups/telegram--100")
+NOTE = "memory/2026-01-26.md"
+
+
+async def at_once(function: Callable[..., T], /, *args: Any) -> T:
+    return function(*args)
+
+
+@dataclass
+class Talk:
+    """One conversation with the demo model: a workspace, an audience, and the history so far."""
+
+    root: Path
+    audience: Audience = OWNER
+    sender: Speaker = field(default_factory=lambda: Speaker("Kim", "42", is_owner=True))
+    tools: Mapping[str, Tool] = field(default_factory=lambda: dict(TOOLS))
+    clock: FakeClock = field(default_factory=FakeClock)
+    history: list[Message] = field(default_factory=list)
+    steps: list[list[str]] = field(default_factory=list)
+    steer_after: dict[int, str] = field(default_factory=dict)
+
+    def content(self, text: str, **more: Any) -> tuple[Block, ...]:
+        path = self.audience.path(day_note(self.clock.now(), self.clock.zone))
+        scene = Scene("main", self.audience, ZoneInfo("UTC"))
+        return user_content(scene, Moment(self.clock.now(), path, self.sender, **more), text)
+
+    async def say(self, text: str, **more: Any) -> str:
+        """Say something and return the answer, running the tools that the model asks for."""
+        self.history.append(Message("user", self.content(text, **more)))
+        self.steps.clear()
+        while True:
+            response = await self.respond()
+            self.history.append(Message("assistant", response.content))
+            if response.stop_reason == "end_turn":
+                return text_of(response.content)
+            calls = [block for block in response.content if block["type"] == "tool_use"]
+            self.steps.append([block["name"] for block in calls])
+            results = [await self.run(block) for block in calls]
+            steered = self.steer_after.pop(len(self.steps), None)
+            self.history.append(Message("user", (*results, *(self.content(steered) if steered else ()))))
+
+    async def respond(self) -> Response:
+        files = ShelfFiles(self.root, self.audience)
+        snapshot = read_workspace(files, self.audience, cache=FileCache())
+        request = Request(
+            system=build_system(snapshot, Scene("main", self.audience, ZoneInfo("UTC"))),
+            tools=tuple(tool.spec for tool in self.tools.values()),
+            messages=messages_for(snapshot, repair(self.history)),
+            max_tokens=1_000,
+        )
+        streamed = ""
+        async for event in DemoModel().respond(request):
+            if isinstance(event, Response):
+                assert text_of(event.content) == streamed
+                return event
+            streamed += event.text
+        raise AssertionError("the model ended without a response")
+
+    async def run(self, block: Block) -> Block:
+        context = ToolContext(
+            files=ShelfFiles(self.root, self.audience),
+            audience=self.audience,
+            day_note=self.audience.path(day_note(self.clock.now(), self.clock.zone)),
+            session="s1",
+            sources=("m1",),
+            journal=Journal(self.root.parent / "journal.jsonl", self.clock),
+            run_blocking=at_once,
+        )
+        result = {"type": "tool_result", "tool_use_id": block["id"]}
+        try:
+            return {**result, "content": await self.tools[block["name"]].run(context, block["input"])}
+        except ToolFailed as failure:
+            return {**result, "content": str(failure), "is_error": True}
+
+
+@pytest.fixture
+def talk(tmp_path: Path) -> Talk:
+    create_workspace(tmp_path / "main")
+    return Talk(tmp_path / "main")
+
+
+def afresh(talk: Talk) -> Talk:
+    """The same workspace in another process: nothing is left of the conversation."""
+    return Talk(talk.root, talk.audience, talk.sender, clock=talk.clock)
+
+
+async def test_what_was_remembered_is_known_until_its_line_is_deleted_by_hand(talk: Talk) -> None:
+    confirmed = await talk.say("Remember that I like black coffee")
+
+    assert f"`{NOTE}`" in confirmed and "I like black coffee" in confirmed
+    note = talk.root / NOTE
+    assert note.read_text() == "- I like black coffee\n"
+
+    second = afresh(talk)
+    assert await second.say("What coffee do I like?") == f"From `{NOTE}`: I like black coffee"
+
+    note.write_text("")
+    for later in (second, afresh(talk)):
+        forgotten = await later.say("What coffee do I like?")
+        assert "black" not in forgotten
+        assert "I know nothing about that" in forgotten
+
+
+async def test_a_line_that_went_while_another_stays_is_not_replaced_by_it(talk: Talk) -> None:
+    await talk.say("Remember that I like black coffee")
+    await talk.say("Remember that I like jasmine tea")
+    (talk.root / NOTE).write_text("- I like jasmine tea\n")
+
+    assert "I know nothing about that" in await talk.say("What coffee do I like?")
+
+
+async def test_searching_lists_first_and_reads_side_by_side(talk: Talk) -> None:
+    await talk.say("Remember that the gate code is on the fridge")
+    talk.clock.advance(timedelta(days=1).total_seconds())
+    await talk.say("Remember that Rex is a dog")
+
+    await talk.say("Where is the gate code?")
+
+    assert talk.steps == [["list"], ["read", "read", "list"], ["read", "read"]]
+
+
+async def test_every_tool_call_has_an_id_of_its_own(talk: Talk) -> None:
+    await talk.say("What coffee do I like?")
+    await talk.say("What coffee do I like?")
+
+    ids = [block["id"] for message in talk.history for block in message.content if block["type"] == "tool_use"]
+    assert len(ids) == len(set(ids)) > 4
+
+
+async def test_curated_files_are_read_and_named(talk: Talk) -> None:
+    (talk.root / "MEMORY.md").write_text("# What stays true\n\n## Travel\n- Kim flies from Tegel\n")
+    (talk.root / "USER.md").write_text("# Your owner\n\n- Name: Kim\n- Languages:\n")
+
+    assert await talk.say("From where does Kim fly?") == "From `MEMORY.md`: Travel: Kim flies from Tegel"
+    assert await talk.say("What is my name?") == "From `USER.md`: Name: Kim"
+
+
+async def test_a_new_workspace_knows_nothing_of_its_own_templates(talk: Talk) -> None:
+    for question in ("What is my name?", "Which facts stay true?", "What do I like and dislike?", "Who is my owner?"):
+        assert "I know nothing about that" in await talk.say(question)
+    assert await talk.say("What do you know about me?") == "My notes are empty so far."
+
+
+async def test_an_overview_shows_what_is_there(talk: Talk) -> None:
+    (talk.root / "MEMORY.md").write_text("".join(f"- fact number {number}\n" for number in range(20)))
+
+    said = await talk.say("What do you remember?")
+
+    assert "- fact number 0 (`MEMORY.md`)" in said and "fact number 11" in said and "fact number 12" not in said
+    assert "There are 8 more lines." in said
+
+
+async def test_a_question_that_the_note_repeats_is_no_answer_to_itself(talk: Talk) -> None:
+    (talk.root / "memory" / "2026-01-20-coffee.md").write_text("user: What coffee do I like?\nWhat coffee do I like\n")
+
+    assert "I know nothing about that" in await talk.say("What coffee do I like?")
+
+
+async def test_the_answer_comes_from_files_and_not_from_the_history(talk: Talk) -> None:
+    await talk.say("My dog is called Rex")
+
+    assert "Rex" not in await talk.say("What is my dog called?")
+
+
+async def test_only_the_newest_notes_are_read(talk: Talk) -> None:
+    for day in range(1, 29):
+        (talk.root / "memory" / f"2025-12-{day:02}.md").write_text(f"- lucky number {day}\n")
+    (talk.root / "memory" / "ideas.md").write_text("- lucky idea\n")
+
+    said = await talk.say("What is lucky?")
+
+    assert len(talk.steps[2]) == 20
+    assert "lucky number 28" in said and "idea" not in said
+
+
+async def test_a_file_that_comes_in_pages_is_read_to_its_end(talk: Talk) -> None:
+    filler = "".join(f"- nothing of interest {number}\n" for number in range(3_000))
+    (talk.root / "MEMORY.md").write_text(f"{filler}- the treasure lies under the oak\n")
+
+    assert "under the oak" in await talk.say("Where is the treasure?")
+
+
+async def test_two_wishes_in_one_message_are_both_granted(talk: Talk) -> None:
+    said = await talk.say("Remember that I like black coffee. What coffee do I like?")
+
+    assert "I wrote that into" in said and f"From `{NOTE}`: I like black coffee" in said
+
+
+async def test_a_message_that_arrives_during_the_turn_is_answered_too(talk: Talk) -> None:
+    await talk.say("Remember that I like black coffee")
+    talk.steer_after = {1: "Remember that Rex is my dog", 3: "thank you"}
+
+    said = await talk.say("What coffee do I like?")
+
+    assert "black coffee" in said and "Rex is my dog" in said and "You are welcome!" in said
+    assert "- Rex is my dog" in (talk.root / NOTE).read_text()
+    assert (talk.root / NOTE).read_text().count("Rex") == 1
+
+
+async def test_several_facts_become_a_line_each(talk: Talk) -> None:
+    await talk.say("Remember:\n- Rex is a dog\n- Tom is a cat")
+
+    assert (talk.root / NOTE).read_text() == "- Rex is a dog\n- Tom is a cat\n"
+
+
+async def test_a_failed_write_is_not_confirmed(talk: Talk) -> None:
+    (talk.root / NOTE).mkdir()
+
+    said = await talk.say("Remember that I like black coffee")
+
+    assert said.startswith("I could not write that down: ")
+    assert len(talk.steps) == 1
+
+
+async def test_a_file_that_cannot_be_read_is_said(talk: Talk) -> None:
+    (talk.root / "memory" / "bad.md").write_bytes(b"\0\0")
+
+    said = await talk.say("What coffee do I like?")
+
+    assert "I could not read everything: memory/bad.md is not a text file" in said
+
+
+async def test_without_tools_it_says_what_it_cannot_do(talk: Talk) -> None:
+    talk.tools = {}
+
+    assert await talk.say("Remember that I like tea") == "I have no tool to write with here, so I did not note that."
+    assert "I have no tool to read my notes" in await talk.say("What tea do I like?")
+    helped = await talk.say("help")
+    assert "Remember that" not in helped and "/help" in helped
+
+
+async def test_without_a_list_it_reads_the_files_whose_names_it_knows(talk: Talk) -> None:
+    await talk.say("Remember that I like black coffee")
+    talk.tools = {"read": TOOLS["read"]}
+
+    assert "black coffee" in await talk.say("What coffee do I like?")
+    assert talk.steps == [["read", "read", "read"]]
+
+
+async def test_a_group_writes_and_reads_in_its_own_folder_and_names_who_said_it(talk: Talk) -> None:
+    (talk.root / "MEMORY.md").write_text("- the private coffee is canary-314\n")
+    group = Talk(talk.root, GROUP, Speaker("Ana", "222"))
+    assert "I know nothing about that" in await group.say("What coffee do we like?")
+
+    await group.say("Remember that I bring the coffee")
+    group.sender = Speaker("Ben", "333")
+    said = await group.say("Who brings the coffee?")
+
+    assert said == "From `groups/telegram--100/memory/2026-01-26.md`: Ana: I bring the coffee"
+    assert not (talk.root / NOTE).exists()
+
+
+async def test_messages_told_together_keep_their_own_senders(talk: Talk) -> None:
+    group = Talk(talk.root, GROUP, Speaker("Ana", "222"))
+    first = group.content("Remember that I bring bread")
+    group.history.append(Message("user", first))
+    group.sender = Speaker("Ben", "333")
+
+    await group.say("Remember that I bring wine")
+
+    note = (talk.root / "groups/telegram--100/memory/2026-01-26.md").read_text()
+    assert note == "- Ana: I bring bread\n- Ben: I bring wine\n"
+
+
+async def test_a_greeting_says_what_it_is_and_how_to_get_a_real_model(talk: Talk) -> None:
+    for text in ("hello", "Who are you?", "help"):
+        said = await talk.say(text)
+        assert "not a language model" in said
+        assert "`ANTHROPIC_API_KEY`" in said and "`scrubjay.yaml`" in said
+        assert talk.steps == []
+
+
+async def test_a_statement_gets_a_short_answer_that_says_what_it_can_do(talk: Talk) -> None:
+    said = await talk.say("The weather is lovely in Lisbon")
+
+    assert "only the demo" in said and "Remember that" in said and len(said) < 200
+
+
+async def test_a_file_without_words_is_acknowledged(talk: Talk) -> None:
+    said = await talk.say("", files=(Attached("inbox/cat.jpg", 12),))
+
+    assert said == "I keep `inbox/cat.jpg`, but the demo cannot look into files."
+
+
+async def test_the_text_comes_in_pieces_and_costs_nothing(talk: Talk) -> None:
+    request = Request((), (), (Message("user", (text_block("hello"),)),), 100)
+
+    events = [event async for event in DemoModel().respond(request)]
+
+    pieces = [event.text for event in events if isinstance(event, TextDelta)]
+    last = events[-1]
+    assert len(pieces) > 3 and isinstance(last, Response)
+    assert "".join(pieces) == text_of(last.content)
+    assert last.usage.input_tokens == last.usage.output_tokens == 0
+
+
+async def test_a_request_that_holds_only_results_is_answered(talk: Talk) -> None:
+    result = {"type": "tool_result", "tool_use_id": "gone", "content": "x"}
+    request = Request((), (), (Message("user", (result,)),), 100)
+
+    events = [event async for event in DemoModel().respond(request)]
+
+    assert isinstance(events[-1], Response)
+
+
+async def test_many_conversations_run_side_by_side(talk: Talk) -> None:
+    await talk.say("Remember that I like black coffee")
+
+    said = await asyncio.gather(*(afresh(talk).say("What coffee do I like?") for _ in range(5)))
+
+    assert all("black coffee" in text for text in said)
