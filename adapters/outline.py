@@ -36,7 +36,7 @@ class Leaf:
     """A block without blocks in it, which begins in line `first`; `start` and `end` are offsets of whole lines.
 
     Of a fence: `marker` begins at the offset `opening`, `info` follows it, the code begins and ends at the offsets
-    `code_start` and `code_stop`, blank lines at its beginning left out.
+    `code_start` and `code_stop`, blank lines around it left out.
     """
 
     kind: str
@@ -175,8 +175,7 @@ class Outline:
         return f"\n{prefix}{_NOT_MARGIN.sub(' ', self.source[begin : leaf.opening])}{leaf.marker}"
 
     def _fence_margin(self, leaf: Leaf) -> str:
-        quotes = sum(self._containers[number].kind == "quote" for number in self._chains[leaf.first])
-        return "> " * quotes + self._fence_indent(leaf)
+        return "> " * self._quotes(leaf.first) + self._fence_indent(leaf)
 
     def _fence_indent(self, leaf: Leaf) -> str:
         margins = self._margins[leaf.first]
@@ -228,8 +227,10 @@ class Outline:
         if token.type != "fence":
             return Leaf(token.type, first, start, end)
         unfinished = bool(token.content) and not token.content.endswith("\n")
-        code = self._starts[first + 1] if first + 1 < last else end
         code_lines = token.content.count("\n") + unfinished
+        code_from, code_to = (self._starts[min(line, last)] for line in (first + 1, first + 1 + code_lines))
+        blanks = " \t\r\n>" if self._quotes(first) else None  # None: every kind of blank
+        code = self.source[code_from:code_to]
         return Leaf(
             token.type,
             first,
@@ -238,9 +239,13 @@ class Outline:
             marker=token.markup,
             info=token.info.rstrip(),
             opening=self.source.index(token.markup, start),
-            code_start=code + len(self.source[code:end]) - len(self.source[code:end].lstrip()),
-            code_stop=self._starts[min(first + 1 + code_lines, last)],
+            code_start=code_to - len(code.lstrip(blanks)),
+            code_stop=code_from + len(code.rstrip(blanks)),
         )
+
+    def _quotes(self, line: int) -> int:
+        """Return how many quotes a line lies in."""
+        return sum(self._containers[number].kind == "quote" for number in self._chains[line])
 
     def _find_breaks(self, tokens: "Sequence[Token]") -> tuple[list[int], list[int]]:
         """Return where blocks begin, outer and inner ones; not below a heading, which stays with what it heads."""

@@ -22,7 +22,7 @@ _FLOAT = re.compile(r"-?(\.[0-9]{1,20}|[0-9]{1,20}(\.[0-9]{0,20})?)([eE][-+]?[0-
 _TRUE, _FALSE, _NULL = ("true", "True", "TRUE"), ("false", "False", "FALSE"), ("null", "Null", "NULL", "~", "")
 _VARIABLE = re.compile(r"\$\$\{|\$\{(?:([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\})?")
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_SECRET_LIKE = re.compile(r"(sk-|xox[a-z]-|xapp-|[0-9]{5,}:)\S{4}|(?=\S*[0-9])[\w.+/=-]{24}", re.ASCII)
+_SECRET_LIKE = re.compile(r"\b(sk-|xox[a-z]-|xapp-|[0-9]{5,}:)\S{4}|\b(?=\S*[0-9])[\w.+/=-]{24}", re.ASCII)
 
 # What the parser says, in the order of trying, and what we say instead; "start" points at where the construct begins.
 _PARSER_SAYS = (

@@ -49,7 +49,7 @@ REMEMBER: tuple[tuple[str, str], ...] = (
     (
         r"""запомни(?:те)?|не забудь(?:те)?|не забывай|помни(?:те)?|запиши(?:те)?|учти|имей в виду|запам['’ʼ]ятай
         |пам['’ʼ]ятай""",
-        r"(?:пожалуйста|будь ласка),?(?: что| що)? | что | що",
+        r"(?:пожалуйста|будь ласка)[,:]?(?: что| що)? | что | що",
     ),
     (r"unutma|hatırla|not al|aklında tut", r"ki"),
     (r"تذكري?|احفظي?|لا تنسى?|سجلي?", r"أن | ان"),
@@ -127,7 +127,7 @@ HELP = r"""
 """
 IDENTITY = r"""
     (?:who|what) (?:exactly )?are you(?: exactly)? | what(?:['’]s| is) your name
-    are you (?:an? |the |really |just )*(?:ai|a\.i\.|llm|(?:large )?language model|gpt|chatgpt|claude)
+    are you (?:an? |the |really |real |just )*(?:ai|a\.i\.|llm|(?:large )?language model|gpt|chatgpt|claude)
     are you (?:an? |the |really |just )*(?:human|person|real|bot|robot|chat ?bot|demo|model|machine)(?: model)?
     (?:which|what) (?:language )?(?:ai|llm|model) (?:are you|do you use|is this)(?: using)?
     (?:wer|was) bist du | wie heißt du | bist du (?:eine? )?(?:ki|mensch|bot|sprachmodell) | qui es[- ]tu | tu es qui
@@ -170,7 +170,7 @@ STOP_WORDS = r"""
 """
 # Words that help only beside one that says what is asked about.
 WEAK_WORDS = r"""
-    like love prefer favourite favorite want need know remember think say said told call live go use usually often
+    like love prefer favourite favorite want need know remember think say said told call live go use take get make usually often
     always best most mag mögen möchte liebe liebling weiß weißt heißt heißen gesagt
     aime aimer préfère sais sait veux gusta gustan prefiero sabes quiero piace preferisco gosto gosta
     люблю любит любимый любимая нравится знаешь помнишь

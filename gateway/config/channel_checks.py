@@ -62,9 +62,7 @@ def _people(case: Case) -> Iterator[Finding]:
     ]
     for name, platforms in case.config.people.items():
         if not name.strip() or name.startswith(_RESERVED):
-            sentence = (
-                "a person's name must not be empty or begin with a platform's; such names are for people without one"
-            )
+            sentence = "a person's name must not be empty or begin with a platform's and a dash"
             yield Finding(("people", name), sentence)
         lists += [(("people", name, platform), platform, ids) for platform, ids in platforms.items()]
     for path, platform, ids in lists:

@@ -56,7 +56,7 @@ def test_a_question_finds_its_line(question: str, answer: str) -> None:
     "question",
     [
         "What tea do I like?",
-        "What is my name?",
+        "What is my telephone number?",
         "Where was I yesterday?",
         "What do you think of the weather in Lisbon?",
         "我喜欢什么茶？",
