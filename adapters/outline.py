@@ -86,12 +86,12 @@ class Outline:
         return offset if continues or self.source[self._starts[line] : offset].strip() else self._starts[line]
 
     def is_whole(self, offset: int) -> bool:
-        """Tell whether a cut before `offset` falls between two leaves or two lines of code."""
+        """Tell whether a cut before `offset` falls between two leaves, two lines of code or two rows of a table."""
         line = self._line(offset)
         leaf = self._leaves[line]
         if leaf is None or self.source[self._starts[line] : offset].strip(" \t>"):
             return False
-        return leaf.kind in _CODE or leaf.first == line
+        return leaf.kind in _CODE or leaf.first == line or (leaf.kind == "table_open" and leaf.first + 2 < line)
 
     def may_cut(self, offset: int) -> bool:
         """Tell whether a cut before `offset` leaves both sides something to show.

@@ -171,20 +171,27 @@ class _Splitter:
     def _candidates(self, place: _Place, reach: int) -> "Iterator[int]":
         """Yield cuts by preference: before blocks, lines, sentences, words, clusters; of each, some of the last ones.
 
-        The share of the part that must be filled keeps the number of parts low.
+        The share of the part that they must fill keeps the number of parts low; what leaves more room comes at the end.
         """
+        yield from self._breaks(place, reach, blocks=0.6, inner=0.65, lines=0.7)
+        yield from self._gaps(_SENTENCE_END, place, reach, share=0.75)
+        yield from self._gaps(_WORD_END, place, reach, share=0.5)
+        yield from itertools.islice(filter(self._outline.may_cut, reversed(self._clusters(place.first, reach))), 4)
+        yield from self._breaks(place, reach, blocks=0, inner=0, lines=0)
+        yield from self._gaps(_WORD_END, place, reach, share=0)
 
-        def after(share: float) -> int:
-            return place.first + int((reach - place.first) * share)
+    def _breaks(self, place: _Place, reach: int, *, blocks: float, inner: float, lines: float) -> "Iterator[int]":
+        """Yield starts of blocks and lines behind the given shares of the part."""
+        outline, first, size = self._outline, place.first, reach - place.first
+        yield from _thinned(_last_of(outline.blocks, first + int(size * blocks), reach))
+        yield from _thinned(_last_of(outline.inner_blocks, first + int(size * inner), reach))
+        yield from _thinned(filter(outline.may_cut, outline.lines(first + int(size * lines), reach)))
 
-        outline = self._outline
-        yield from _thinned(_last_of(outline.blocks, after(0.6), reach))
-        yield from _thinned(_last_of(outline.inner_blocks, after(0.65), reach))
-        yield from _thinned(filter(outline.may_cut, outline.lines(after(0.7), reach)))
-        for pattern, share in ((_SENTENCE_END, 0.75), (_WORD_END, 0.5)):
-            begins = [self._visible(match.end("seen")) for match in pattern.finditer(self._source, after(share), reach)]
-            yield from _thinned(cut for cut in reversed(begins) if place.first < cut <= reach and outline.may_cut(cut))
-        yield from itertools.islice(filter(outline.may_cut, reversed(self._clusters(place.first, reach))), 4)
+    def _gaps(self, pattern: "re.Pattern[str]", place: _Place, reach: int, *, share: float) -> "Iterator[int]":
+        """Yield where the text goes on after matches of `pattern` behind a share of the part."""
+        start = place.first + int((reach - place.first) * share)
+        cuts = [self._visible(match.end("seen")) for match in pattern.finditer(self._source, start, reach)]
+        yield from _thinned(cut for cut in reversed(cuts) if place.first < cut <= reach and self._outline.may_cut(cut))
 
     def _clusters(self, start: int, end: int) -> list[int]:
         """Return the ends of the grapheme clusters that lie within `source[start:end]`."""

@@ -40,7 +40,8 @@ class Answered(FakeAdapter):
 
     async def ask(self, chat_id: str, text: str) -> float:
         """Write a message and return the seconds until its answer was sent."""
-        answered = self._waiting[chat_id] = asyncio.get_running_loop().create_future()
+        answered: asyncio.Future[float] = asyncio.get_running_loop().create_future()
+        self._waiting[chat_id] = answered
         began = time.perf_counter()
         self.say(text, chat_id=chat_id, sender=chat_id)
         return await answered - began
@@ -73,7 +74,9 @@ async def running(folder: Path) -> AsyncIterator[Answered]:
 async def commit_floor(folder: Path) -> float:
     """Return the milliseconds that five commits, one after the other, take on this disk: a message needs five."""
     path = folder / "floor.sqlite"
-    database = await Database.open(path, migrations=["CREATE TABLE t (n)"], statements={"put": "INSERT INTO t VALUES (1)"})
+    database = await Database.open(
+        path, migrations=["CREATE TABLE t (n)"], statements={"put": "INSERT INTO t VALUES (1)"}
+    )
 
     def put(tx: Transaction) -> int:
         return tx.run("put")

@@ -1,7 +1,5 @@
 """The Markdown reader: what people see of a source, and which stretches of it are marked."""
 
-import time
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -215,10 +213,7 @@ def test_blocks_nested_too_deeply_to_be_read_are_shown_as_they_were_written() ->
     "piece", ["[", "*", ">", "> ", "_", "`", "<", "- ", "![", "[a](", "**a ", "~", "&", "|", "\\", "1. "]
 )
 def test_a_long_run_of_markup_is_read_without_harm(piece: str) -> None:
-    begun = time.process_time()
-
     assert plain(piece * 10_000)
-    assert time.process_time() - begun < 20  # a guard against explosions, not a measurement
 
 
 def test_images_nested_a_thousand_deep_are_read_without_harm() -> None:
@@ -254,4 +249,13 @@ def test_spans_nest_are_never_empty_and_have_no_blank_edges(source: str) -> None
 @given(markdown_sources)
 def test_the_text_is_blank_only_when_the_source_is(source: str) -> None:
     assert bool(plain(source).strip()) == bool(source.strip())
-    assert plain(source).encode() is not None
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.sampled_from([*WORDS, "\ud800", "\0"])).map("".join))
+def test_the_text_and_the_links_can_always_be_encoded(source: str) -> None:
+    rendered = read(source)
+
+    assert "\0" not in rendered.text
+    for text in (rendered.text, *(span.data for span in rendered.spans)):
+        text.encode()

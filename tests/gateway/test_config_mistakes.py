@@ -268,7 +268,7 @@ def test_all_mistakes_are_told_at_once_in_the_order_of_the_file(tmp_path: Path) 
 timezone: Mars/Olympus
 owner: {telegram: [Alice, 1.5]}
 agents:
-  main: {model: {name: 5, context_window: 100}}
+  main: {model: {name: 5, context_window: 100, max_tokens: 50}}
   main: {}
 channels:
   telegram:
@@ -288,10 +288,9 @@ web: {port: ${PORT}
         ["2", " owner.telegram[0]"],
         ["4", " agents.main.model.name"],
         ["4", " agents.main.model.context_window"],
-        ["4", " agents.main.model.max_tokens"],
         ["5", " agents.main"],
-        ["9", " channels.telegram.accounts.personal.tokn"],
         ["9", " channels.telegram.accounts.personal.groups.policy"],
+        ["9", " channels.telegram.accounts.personal.tokn"],
         ["9", " channels.telegram.accounts.personal.groups.allow[0]"],
         ["11", " bindings[0].platform"],
         ["11", " bindings[0].agent"],
