@@ -40,14 +40,16 @@ clean:  ## remove .venv and caches
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Scrubjay needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 1; }
-	$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.ready: $(BIN)/python requirements/run.txt pyproject.toml
-	$(PIP) install --quiet --require-hashes -r requirements/run.txt
-	$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	@echo "Setting up $(VENV): about 50 packages, once…"
+	@$(PIP) install --quiet --require-hashes -r requirements/run.txt
+	@$(PIP) install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
 $(VENV)/.ready-test: $(VENV)/.ready requirements/test.txt tests/emulators/node/package-lock.json
-	$(PIP) install --quiet --require-hashes -r requirements/test.txt
-	cd tests/emulators/node && PATH="$(CURDIR)/$(BIN):$$PATH" npm ci --no-audit --no-fund --silent
+	@echo "Setting up what the tests need: about 40 packages and Node, once…"
+	@$(PIP) install --quiet --require-hashes -r requirements/test.txt
+	@cd tests/emulators/node && PATH="$(CURDIR)/$(BIN):$$PATH" npm ci --no-audit --no-fund --silent
 	@touch $@

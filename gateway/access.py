@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from adapters.base import Inbound
+from adapters.base import Chat, Inbound
 from gateway.config import GroupPolicy, PrivatePolicy
 
 Standing = Literal["owner", "person", "stranger"]
@@ -62,10 +62,15 @@ def _group(message: Inbound, chat_id: str, standing: Standing, policy: GroupPoli
     places = {message.chat.id, chat_id} | ({f"guild:{message.guild}"} if message.guild else set())
     if policy.policy == "allowlist" and not places & set(policy.allow):
         if standing == "owner" and message.addressed:
-            return Verdict("tell", f"This chat is not on my list. Its id is {message.chat.id}; add it to groups.allow.")
+            return Verdict("tell", f"This group is not on my list. {_how_to_list(message.chat)}")
         return Verdict("ignore", "the group is not on the allow list")
     if policy.senders is not None and standing != "owner" and message.sender.id not in policy.senders:
         return Verdict("ignore", "the sender is not on the group's list")
     if policy.require_mention and not message.addressed:
         return Verdict("ignore", "not addressed")
     return Verdict("admit", "an allowed group")
+
+
+def _how_to_list(chat: Chat) -> str:
+    at = f"channels.{chat.platform}.accounts.{chat.account}.groups.allow"
+    return f'To let me answer here, add `"{chat.id}"` to `{at}` in scrubjay.yaml and start me again.'

@@ -1,5 +1,6 @@
 """Pairing codes: how an unknown sender becomes a person, or the first owner."""
 
+import asyncio
 import hmac
 import secrets
 from collections.abc import Sequence
@@ -28,14 +29,18 @@ class Pairing:
         self._store = store
         self._people = people
         self._clock = clock
+        self._one_guess_at_a_time = asyncio.Lock()  # side by side, many wrong codes would count as one
 
     def request(self, chat: Chat) -> PairingRequest:
         """Return a new code, and the one message that tells an unknown sender about it."""
         code = "".join(secrets.choice(_ALPHABET) for _ in range(CODE_LENGTH))
-        text = (
-            f"I do not know you yet. My owner can let you in with this code: `{code}`\n\n"
-            "It is good for an hour. Once you are let in, write to me again."
-        )
+        if self._people.has_owner:
+            text = f"I do not know you yet. My owner can let you in with this code, within the hour: `{code}`"
+        else:
+            text = (
+                "I do not know you yet, and I have no owner. If I am yours, type this where I run, within the hour:\n\n"
+                f"`scrubjay pair approve {code} --owner`"
+            )
         expires = self._clock.now().timestamp() + CODE_SECONDS
         return PairingRequest(code, expires, (Part(chat=chat, text=text, purpose="pairing"),))
 
@@ -44,10 +49,18 @@ class Pairing:
         return await self._store.pairings()
 
     async def approve(self, code: str, standing: Literal["owner", "person"]) -> PendingPairing:
-        """Let the sender of a code in and tell them; raises `PairingRefused` with a sentence."""
+        """Let the sender of a code in and tell them; raises `PairingRefused` with a sentence. An owner stays an owner."""
         pairing = await self._find(code)
+        known = self._people.standing(pairing.platform, pairing.sender)
+        if known == "owner":
+            standing = "owner"
+        elif known == "person" and standing == "owner":
+            raise PairingRefused(
+                f"{pairing.platform} {pairing.sender} is somebody else by now, under `people:` in scrubjay.yaml or by "
+                "another code. To make an owner of them, put the id under `owner:` there."
+            )
         chat = Chat(pairing.platform, pairing.account, pairing.chat)  # type: ignore[arg-type]
-        welcome = "You are in. What can I do for you?" if standing == "person" else "Hello. From now on I am yours."
+        welcome = "You are in. What can I do for you?" if standing == "person" else "From now on I am yours. Hello!"
         await self._store.approve(pairing, standing, [Part(chat=chat, text=welcome, purpose="notice")])
         self._people.add(KnownPerson(pairing.platform, pairing.sender, standing, pairing.name))
         return pairing
@@ -59,18 +72,22 @@ class Pairing:
         return pairing
 
     async def _find(self, code: str) -> PendingPairing:
+        async with self._one_guess_at_a_time:
+            return await self._guess(code)
+
+    async def _guess(self, code: str) -> PendingPairing:
         now = self._clock.now().timestamp()
         guesses = await self._store.guesses()
         if guesses.locked_until > now:
             minutes = int((guesses.locked_until - now) // 60) + 1
-            raise PairingRefused(f"Too many wrong codes. Codes are looked at again in {minutes} min.")
+            raise PairingRefused(f"Too many wrong codes, so I look at none for now. Try again in {minutes} min.")
         found = _match(code.strip().upper(), await self._store.pairings())
         if found is not None:
             return found
         wrong = guesses.wrong + 1
         locked = now + CODE_SECONDS if wrong >= MAX_WRONG else 0.0
         await self._store.set_guesses(Guesses(0 if locked else wrong, locked))
-        raise PairingRefused("No such code is waiting. `/pair list` shows those that are.")
+        raise PairingRefused("Nobody waits with that code. Codes are good for an hour; `/pair list` shows who waits.")
 
 
 def _match(code: str, pending: Sequence[PendingPairing]) -> PendingPairing | None:

@@ -5,9 +5,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from gateway.access import Standing
 from gateway.store.store import KnownPerson
 
+_AT_THE_MACHINE = ("terminal", "owner")
+
 
 class People:
-    """Answers what standing a sender has, and under which name a person's shelf is kept. Ids decide, names never."""
+    """Answers what standing a sender has, and under which name a person's shelf is kept. Ids decide, names never.
+
+    What the configuration says about somebody stands, whatever was approved by a code.
+    """
 
     def __init__(
         self,
@@ -16,28 +21,26 @@ class People:
         linked: Mapping[str, Mapping[str, Sequence[str]]],
         approved: Iterable[KnownPerson],
     ) -> None:
-        self._standing: dict[tuple[str, str], Standing] = {("terminal", "owner"): "owner"}
+        self._approved: dict[tuple[str, str], Standing] = {}
+        self._configured: dict[tuple[str, str], Standing] = {_AT_THE_MACHINE: "owner"}
         self._names: dict[tuple[str, str], str] = {}
         for person in approved:
             self.add(person)
         for name, platforms in linked.items():
-            for platform, ids in platforms.items():
-                for sender in ids:
-                    self._standing[platform, sender] = "person"
-                    self._names[platform, sender] = name
-        for platform, ids in owner.items():
-            for sender in ids:
-                self._standing[platform, sender] = "owner"
+            for key in _ids(platforms):
+                self._configured[key] = "person"
+                self._names[key] = name
+        for key in _ids(owner):
+            self._configured[key] = "owner"
 
     def add(self, person: KnownPerson) -> None:
-        """Take in somebody who has just been approved; an owner stays an owner."""
-        key = (person.platform, person.sender)
-        if self._standing.get(key) != "owner":
-            self._standing[key] = person.standing
+        """Take in somebody who has just been approved."""
+        self._approved[person.platform, person.sender] = person.standing
 
     def standing(self, platform: str, sender: str) -> Standing:
         """Return what the sender is to the gateway."""
-        return self._standing.get((platform, sender), "stranger")
+        key = (platform, sender)
+        return self._configured.get(key) or self._approved.get(key, "stranger")
 
     def shelf_name(self, platform: str, sender: str) -> str:
         """Return the name of a person's shelf: that under `people:`, else `<platform>-<id>`."""
@@ -46,4 +49,9 @@ class People:
     @property
     def has_owner(self) -> bool:
         """Tell whether anybody beside the terminal is an owner."""
-        return sum(standing == "owner" for standing in self._standing.values()) > 1
+        known = {*self._configured, *self._approved} - {_AT_THE_MACHINE}
+        return any(self.standing(*key) == "owner" for key in known)
+
+
+def _ids(platforms: Mapping[str, Sequence[str]]) -> Iterable[tuple[str, str]]:
+    return ((platform, sender) for platform, senders in platforms.items() for sender in senders)

@@ -14,13 +14,18 @@ SPECIFICITY = ("thread", "chat", "sender", "guild", "account", "platform")
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The facts about a message that routing looks at; `chat` is the first id the chat ever had."""
+    """The facts about a message that routing looks at.
+
+    `chat` is the first id the chat ever had and names its session and shelf; `chat_now` is its id at present. They
+    differ after a migration, and a binding may name either.
+    """
 
     platform: str
     account: str
     chat: str
     sender: str
     private: bool
+    chat_now: str
     thread: str | None = None
     guild: str | None = None
 
@@ -65,6 +70,7 @@ def address_of(message: Inbound, *, chat_id: str) -> Address:
         chat=chat_id,
         sender=message.sender.id,
         private=message.kind == "private",
+        chat_now=chat.id,
         thread=chat.thread,
         guild=message.guild,
     )
@@ -83,7 +89,7 @@ def route(address: Address, *, standing: Standing, shelf_name: str, routing: Rou
 
 def _agent(address: Address, routing: Routing) -> tuple[str, str, str | None]:
     if address.platform == "terminal" and address.account in routing.agents:
-        return address.account, "the agent named in the terminal", None
+        return address.account, "the agent that this terminal asked for", None
     matches = [b for b in routing.bindings if _matches(b, address)]
     matches.sort(key=_rank)  # stable: of equally specific ones the first in the file wins
     reasons = [(b.agent, f"binding {describe(b)}") for b in matches]
@@ -93,7 +99,9 @@ def _agent(address: Address, routing: Routing) -> tuple[str, str, str | None]:
 
 
 def _matches(binding: Binding, address: Address) -> bool:
-    wanted = ((field, getattr(binding, field)) for field in SPECIFICITY)
+    if binding.chat is not None and binding.chat not in (address.chat, address.chat_now):
+        return False
+    wanted = ((field, getattr(binding, field)) for field in SPECIFICITY if field != "chat")
     return all(value is None or value == getattr(address, field) for field, value in wanted)
 
 
