@@ -176,6 +176,11 @@ class Adapter(Protocol):
         """How old `heard_at` may be before the account counts as deaf; None: silence says nothing."""
         ...
 
+    @property
+    def heard_at(self) -> float:
+        """The clock's monotonic seconds when the platform was last heard, be it that it had nothing to say."""
+        ...
+
     async def run(self, receive: Receive, ready: Callable[[Ready], None], menu: Sequence[MenuEntry]) -> None:
         """Connect, call `ready`, and hand over events until cancelled. Returning means that the account has ended.
 

@@ -20,8 +20,8 @@ class Span:
 class Rendered:
     """What people see: text, and spans in the order of their beginnings, outer ones first.
 
-    Spans are never empty, never cross, and do not begin or end with blanks (though the first line of `pre` keeps its
-    indent). No span lies within another of its kind.
+    Spans are never empty, never cross, and do not begin or end with blanks, though `pre` keeps the indent of its first
+    line, also at the beginning of a quote. No span lies within another of its kind.
     """
 
     text: str

@@ -36,10 +36,12 @@ class FakeAdapter:
     A test speaks with `say` and waits with `heard` and `until`; `sent`, `attempts` and `shown` are what it can look at.
     Events that `receive` refuses are offered again, as by a platform that got no confirmation; `refusals` are the errors
     it raised, `received` counts its calls. With `limit`, texts are split at that many characters. Nothing waits for time
-    but `heard` and `until`, which give up after `patience_seconds`.
+    but `heard` and `until`, which give up after `patience_seconds`. A test that plays a deaf connection sets
+    `healthy_within_seconds`, and moves `heard_at` itself.
     """
 
     healthy_within_seconds: float | None = None
+    heard_at = 0.0
 
     def __init__(
         self,

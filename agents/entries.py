@@ -2,7 +2,6 @@
 
 import json
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
@@ -12,11 +11,11 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from agents.base import Block, Role, Usage, text_block
+from memory import paths
 
 VERSION = 1
 REDACTED = "[removed]"
 
-_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _DEEPEST = 100
 _FINISHED = frozenset({"end_turn", "stop_sequence", "max_tokens", "refusal"})
 
@@ -189,9 +188,7 @@ def well_formed(value: Any, *, depth: int = 0) -> Any:
     """
     match value:
         case str():
-            if value.isascii() or not _SURROGATE.search(value):
-                return value
-            return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+            return paths.well_formed(value)
         case float():
             return value if math.isfinite(value) else None
         case dict() | list() | tuple() if depth >= _DEEPEST:

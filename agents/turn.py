@@ -7,17 +7,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agents.base import Block, Message, Model, Request, Response, TextDelta, Tool, Usage, text_block, text_of
-from agents.entries import well_formed
 from agents.errors import ContextOverflow, ModelError, ToolFailed
+from agents.reply import Said, reply_of, words_of
 from agents.retry import Sleep, attempts
-from agents.silent import is_silent
-from agents.wire import repair
+from memory.paths import well_formed
 
 log = logging.getLogger(__name__)
 
 MAX_CALLS = 60
 RESULT_CHARS = 60_000
-CUT_SHORT = "_(The answer was cut at its length limit.)_"
 TRUNCATED = (
     "This call was cut off at the length limit before its arguments were complete; it did not run. "
     "Do it again in smaller pieces."
@@ -67,15 +65,15 @@ class Steering:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What stays the same in every request of a turn. `arrange` puts what comes before the history in its place.
+    """What stays the same in every request of a turn. `arrange` makes the messages of a request from the conversation.
 
-    `shorten` leaves out the oldest turns of a conversation that does not fit.
+    `shorten` returns a conversation that does not fit without its oldest turns. Neither holds up the event loop.
     """
 
     system: tuple[str, ...]
     max_tokens: int
-    arrange: Callable[[Sequence[Message]], tuple[Message, ...]]
-    shorten: Callable[[Sequence[Message]], tuple[Message, ...]]
+    arrange: Callable[[Sequence[Message]], Awaitable[tuple[Message, ...]]]
+    shorten: Callable[[Sequence[Message]], Awaitable[tuple[Message, ...]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +92,7 @@ class _State:
 
     messages: list[Message]
     max_tokens: int
-    texts: list[str] = field(default_factory=list)  # since the last question
-    answers: list[str] = field(default_factory=list)  # to questions that were followed by another in the same turn
+    said: list[list[Said]]  # to each question of the turn
     usage: Usage = field(default_factory=Usage)
     calls: int = 0
     truncated: int = 0
@@ -111,24 +108,26 @@ async def run_turn(
     emit: Emit,
     steer: Callable[[], Awaitable[Steering]],
     sleep: Sleep,
+    said: Sequence[Sequence[Said]] = (),
 ) -> TurnResult:
     """Let the model answer the last message of `history`, running the tools it asks for, until it is done.
 
     `emit` is awaited for every event, so that what it stores is stored before the turn goes on. `steer` is asked after the
-    tools of a step and after an answer; what it returns is handed to the model in the same turn. Raises `ModelError` when
-    the model gives no answer. Cancelling the task stops the turn; what was emitted stays.
+    tools of a step and after an answer; what it returns is handed to the model in the same turn. `said` is what a turn
+    that goes on after a restart had said before. Raises `ModelError` when the model gives no answer. Cancelling the task
+    stops the turn; what was emitted stays.
     """
-    state = _State(list(history), frame.max_tokens)
+    state = _State(list(history), frame.max_tokens, [list(answer) for answer in said] or [[]])
     while True:
         response = await _ask(state, frame, model, tools, emit, sleep)
         calls = [block for block in response.content if block.get("type") == "tool_use"]
-        state.texts.append(text_of(response.content).strip())
+        state.said[-1].append(Said(text_of(response.content).strip(), response.stop_reason))
         if not calls:
             steering = await steer()
             if not steering.content:
-                return _result(state, response)
-            state.answers.extend(_spoken(state, response))
-            state.texts.clear()
+                text = reply_of(state.said)
+                return TurnResult(text, not text, state.usage, state.calls)
+            state.said.append([])
             await _say(state, emit, steering.content, steering.sources)
             continue
         results = await _run_tools(calls, response, tools, context, emit)
@@ -154,7 +153,7 @@ async def _ask(
     specs = tuple(tool.spec for tool in tools.values())
     shortened = False
     while True:
-        request = Request(frame.system, specs, frame.arrange(repair(state.messages)), state.max_tokens)
+        request = Request(frame.system, specs, await frame.arrange(state.messages), state.max_tokens)
         try:
             response = await _with_retries(model, request, emit, sleep)
             break
@@ -162,7 +161,7 @@ async def _ask(
             if shortened:
                 raise
             shortened = True
-            state.messages = list(frame.shorten(state.messages))
+            state.messages = list(await frame.shorten(state.messages))
     state.calls += 1
     state.usage += response.usage
     response = with_fresh_ids(response, state.messages)
@@ -210,10 +209,14 @@ async def _with_retries(model: Model, request: Request, emit: Emit, sleep: Sleep
 
 
 async def _once(model: Model, request: Request, emit: Emit) -> Response:
-    async for event in model.respond(request):
+    response: Response | None = None
+    async for event in model.respond(request):  # to its end, so that the model can put its connection away
         if isinstance(event, Response):
-            return event
-        await emit(event)
+            response = event
+        else:
+            await emit(event)
+    if response is not None:
+        return response
     raise ModelError("the model's stream had no end", sentence="The model broke off its answer. Please try again.")
 
 
@@ -233,13 +236,26 @@ async def _run_tools(
             return _tool_result(call, await tool.run(context, call["input"]))
         except ToolFailed as problem:
             return _tool_result(call, str(problem), error=True)
+        except asyncio.CancelledError:
+            if being_cancelled():
+                raise
+            return _failed(call)
         except Exception:
-            log.exception("a tool failed", extra={"action": "tool_failed", "tool": call["name"]})
-            return _tool_result(
-                call, "The tool failed for a reason of its own; the owner finds it in the log.", error=True
-            )
+            return _failed(call)
 
     return list(await asyncio.gather(*(run(call) for call in calls)))
+
+
+def being_cancelled() -> bool:
+    """Tell whether somebody stops this task, as opposed to something in it that was cancelled on its own."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def _failed(call: Block) -> Block:
+    """Log the exception that is being handled, and return what the model is told about it."""
+    log.exception("a tool failed", extra={"action": "tool_failed", "tool": call["name"]})
+    return _tool_result(call, "The tool failed for a reason of its own; the owner finds it in the log.", error=True)
 
 
 def _tool_result(call: Block, text: str, *, error: bool = False) -> Block:
@@ -257,29 +273,9 @@ def _tool_result(call: Block, text: str, *, error: bool = False) -> Block:
     return block
 
 
-def _spoken(state: _State, last: Response) -> list[str]:
-    """Return what was said since the last question; nothing when the last word is the silent one."""
-    if is_silent(state.texts[-1]):
-        return []
-    spoken = [text for text in state.texts if text and not is_silent(text)]
-    if last.stop_reason == "max_tokens":
-        spoken.append(CUT_SHORT)
-    if last.stop_reason == "refusal" and not state.texts[-1]:
-        spoken.append("The model declined to answer this.")
-    return spoken
-
-
-def _result(state: _State, last: Response) -> TurnResult:
-    spoken = [*state.answers, *_spoken(state, last)]
-    if not spoken and not is_silent(state.texts[-1]):
-        raise ModelError("the model's answer was empty", sentence="The model gave an empty answer. Please ask again.")
-    return TurnResult("\n\n".join(spoken), not spoken, state.usage, state.calls)
-
-
 def _given_up(state: _State) -> TurnResult:
     if state.truncated > 1:
         why = "_(I stopped: what I wanted to do did not fit into one answer, twice. Please ask for a smaller piece.)_"
     else:
         why = f"_(I stopped after {MAX_CALLS} steps. Say “go on” if I should continue.)_"
-    spoken = [text for text in (*state.answers, *state.texts) if text and not is_silent(text)]
-    return TurnResult("\n\n".join([*spoken, why]), False, state.usage, state.calls)
+    return TurnResult("\n\n".join([*words_of(state.said), why]), False, state.usage, state.calls)

@@ -1,9 +1,11 @@
 """Fitting a conversation into the model's window by leaving out its oldest turns. Pure."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from agents.base import Block, Message, text_block
+from agents.entries import Entry, MessageRecord
 
 LEFT_OUT = (
     "[Earlier parts of this conversation are left out here: they no longer fit. The files still have what was noted.]"
@@ -33,6 +35,34 @@ def _words(value: Any) -> str:
     if isinstance(value, list | tuple):
         return " ".join(_words(item) for item in value)
     return str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Where a conversation that is too long begins from now on, and its tokens before and after, as we count them."""
+
+    first_kept: str
+    tokens_before: int
+    tokens_after: int
+
+
+def cut(entries: Sequence[Entry], *, budget_tokens: int, count: Count) -> Cut | None:
+    """Return where the newest whole turns that fit the budget begin; None when nothing can be left out.
+
+    `entries` are those that are told to the model at present. The newest turn stays, however large it is.
+    """
+    kept: Entry | None = None
+    total = after = 0
+    full = False
+    for entry in reversed(entries):
+        if not isinstance(entry.record, MessageRecord):
+            continue
+        message = Message(entry.record.role, entry.record.content)
+        total += message_tokens(message, count)
+        full = full or (total > budget_tokens and kept is not None)
+        if _begins_turn(message) and not full:
+            kept, after = entry, total
+    return Cut(kept.id, total, after) if full and kept is not None else None
 
 
 def shorten(messages: Sequence[Message], *, budget_tokens: int, count: Count) -> tuple[Message, ...]:
@@ -65,7 +95,7 @@ def _begins_turn(message: Message) -> bool:
 def _cut_results(message: Message, characters: int) -> Message:
     """Shorten the texts of tool results to `characters` each, keeping head and tail."""
 
-    def cut(text: str) -> str:
+    def middle_cut(text: str) -> str:
         if len(text) <= characters:
             return text
         half = characters // 2
@@ -76,7 +106,10 @@ def _cut_results(message: Message, characters: int) -> Message:
         if block.get("type") != "tool_result" or content is None:
             return block
         if isinstance(content, str):
-            return {**block, "content": cut(content)}
-        return {**block, "content": [{**b, "text": cut(b["text"])} if b.get("type") == "text" else b for b in content]}
+            return {**block, "content": middle_cut(content)}
+        return {
+            **block,
+            "content": [{**b, "text": middle_cut(b["text"])} if b.get("type") == "text" else b for b in content],
+        }
 
     return Message(message.role, tuple(shorter(block) for block in message.content))

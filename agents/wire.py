@@ -48,7 +48,7 @@ def model_messages(entries: Sequence[Entry]) -> tuple[Message, ...]:
     for (redactions, compactions, the late result of an open call) and images that have become too many.
     """
     entries = redacted(entries)
-    summary, kept = _since_compaction(entries)
+    summary, kept = since_compaction(entries)
     told = [
         Message(entry.record.role, entry.record.content) for entry in kept if isinstance(entry.record, MessageRecord)
     ]
@@ -75,7 +75,7 @@ def mark_incomplete(content: Iterable[Block], broken_tool_ids: Collection[str]) 
     return tuple({**block, _INCOMPLETE: True} if block.get("id") in broken_tool_ids else block for block in content)
 
 
-def _since_compaction(entries: Sequence[Entry]) -> tuple[str, Sequence[Entry]]:
+def since_compaction(entries: Sequence[Entry]) -> tuple[str, Sequence[Entry]]:
     """Return the latest summary that says something, "" for none, and the entries that are kept beside it."""
     for at in range(len(entries) - 1, -1, -1):
         record = entries[at].record

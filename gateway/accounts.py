@@ -1,5 +1,6 @@
 """Accounts: each platform connection under a supervisor that ends in a state, never in an exception."""
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -66,7 +67,7 @@ class Accounts:
 
         while True:
             try:
-                await account.adapter.run(receive, ready, menu)
+                await self._run(account.adapter, receive, ready, menu)
                 raise Transient("the connection ended")
             except Unauthorized as error:
                 account.state, account.reason = "revoked", str(error)
@@ -78,6 +79,35 @@ class Accounts:
                 extra = {"action": "waiting", "account": account.label, "seconds": round(wait, 1)}
                 log.warning("not connected: %s", error, extra=extra)
                 await self._clock.sleep(wait)
+
+    async def _run(
+        self, adapter: Adapter, receive: Receive, ready: Callable[[Ready], None], menu: Sequence[MenuEntry]
+    ) -> None:
+        """Run an adapter until it ends, as it ends; one that hears nothing any more is ended with `Transient`."""
+        running = asyncio.create_task(adapter.run(receive, ready, menu), name=f"{adapter.platform}/{adapter.account}")
+        watching = asyncio.create_task(self._watch(adapter), name=f"watch {adapter.platform}/{adapter.account}")
+        deaf = False
+        try:
+            await asyncio.wait((running, watching), return_when=asyncio.FIRST_COMPLETED)
+            deaf = not running.done()
+        finally:
+            for task in (running, watching):
+                task.cancel()
+            await asyncio.wait((running, watching))
+        if deaf:
+            raise Transient(f"nothing was heard for {adapter.healthy_within_seconds:g} seconds")
+        if not running.cancelled():
+            running.result()
+
+    async def _watch(self, adapter: Adapter) -> None:
+        """Return when an adapter has heard nothing for too long, counted from now; never where silence says nothing."""
+        within = adapter.healthy_within_seconds
+        if within is None:
+            await asyncio.get_running_loop().create_future()
+            return
+        started = self._clock.monotonic()
+        while (left := max(started, adapter.heard_at) + within - self._clock.monotonic()) > 0:
+            await self._clock.sleep(left)
 
     @staticmethod
     def _wait(account: Account, error: AdapterError) -> float:

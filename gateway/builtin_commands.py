@@ -10,7 +10,7 @@ from agents.prompt import Scene, build_system, memory_block
 from agents.tools import TOOLS
 from agents.workspace import WorkspaceSnapshot
 from gateway.accounts import Accounts
-from gateway.commands import Call, Command, Commands
+from gateway.commands import Call, Command, Commands, NotDone
 from gateway.delivery import Delivery
 from gateway.inbox import Inbox
 from gateway.lanes import Lanes
@@ -69,7 +69,7 @@ def builtin_commands(desk: Desk) -> dict[str, Command]:
 async def _help(desk: Desk, call: Call) -> str:
     usable = desk.commands().usable_by(call.message, call.standing)
     lines = [f"- `{command.usage}`: {command.help}" for command in usable]
-    return "Write to me as you would to anybody. These words I take literally:\n\n" + "\n".join(lines)
+    return "Write to me as you would to anybody. These are commands:\n\n" + "\n".join(lines)
 
 
 async def _status(desk: Desk, call: Call) -> str:
@@ -77,12 +77,13 @@ async def _status(desk: Desk, call: Call) -> str:
     waiting = desk.lanes.waiting(call.route.session)
     running = desk.lanes.running(call.route.session)
     lines = [
-        f"- Agent `{agent.id}`, model {agent.model.name}" + (f" ({agent.note})" if agent.note else ""),
-        f"- This conversation: {'I am working on an answer' if running else 'idle'}, {waiting} waiting",
+        f"- Agent `{agent.id}` with {f'the {agent.note}' if agent.note else agent.model.name}",
+        f"- This conversation: {'I am working on an answer' if running else 'nothing to do'}"
+        + (f", {_messages(waiting)} waiting" if waiting else ""),
     ]
     snapshot = await _snapshot(desk, call)
     lines += [
-        f"- {part.path} is larger than what I am told each time: {part.injected_chars} of {part.raw_chars} characters"
+        f"- {part.path} is too long to be read whole: {part.injected_chars} of {part.raw_chars} characters each time"
         for part in snapshot.parts
         if part.injected_chars < part.raw_chars
     ]
@@ -93,7 +94,7 @@ async def _status(desk: Desk, call: Call) -> str:
 
 async def _owner_status(desk: Desk) -> list[str]:
     backlog = await desk.store.backlog()
-    lines = [f"- Scrubjay {desk.version}, up {_duration((desk.clock.now() - desk.started).total_seconds())}"]
+    lines = [f"- Scrubjay {desk.version}, running for {_duration((desk.clock.now() - desk.started).total_seconds())}"]
     for account in desk.accounts.all:
         if account.adapter.platform == "terminal":
             continue
@@ -101,17 +102,17 @@ async def _owner_status(desk: Desk) -> list[str]:
         reason = f": {account.reason}" if account.reason else ""
         lines.append(f"- {account.label}: {account.state}{name}{reason}")
         lines += [f"  - {warning}" for warning in account.warnings]
-    lines.append(
-        f"- Messages: {backlog.waiting} waiting, {backlog.running} being answered, {backlog.to_send} to be sent"
-    )
+    waiting = max(0, backlog.waiting - 1)  # without the one that asks
+    lines.append(f"- Messages: {waiting} waiting, {backlog.running} being answered, {backlog.to_send} to be sent")
     if backlog.failed_today or backlog.doubtful_today or backlog.held:
         lines.append(
-            f"- In the last day: {backlog.failed_today} parts could not be sent, {backlog.doubtful_today} were sent again "
-            f"because nobody could say whether they had arrived; {backlog.held} are held"
+            f"- In the last day: {_messages(backlog.failed_today)} could not be sent, {_messages(backlog.doubtful_today)} "
+            f"may have arrived twice, {_messages(backlog.held)} held back because they might"
         )
     pending = await desk.pairing.pending()
     if pending:
-        lines.append(f"- {len(pending)} waiting to be let in; see `/pair list`")
+        people = "1 person waits" if len(pending) == 1 else f"{len(pending)} people wait"
+        lines.append(f"- {people} to be let in; `/pair list` shows who")
     return lines
 
 
@@ -121,25 +122,24 @@ async def _whoami(call: Call) -> str:
         call.standing
     ]
     lines = [
-        f"- You are {plain_name(message.sender.name)} (`{message.sender.id}` on {message.chat.platform}), {who}",
-        f"- This chat is `{message.chat.id}`" + (f", thread `{message.chat.thread}`" if message.chat.thread else ""),
-        f"- Agent `{route.agent}` answers here",
+        f"- You are {plain_name(message.sender.name)}, `{message.sender.id}` on {message.chat.platform}: {who}",
+        f"- This {'chat' if message.kind == 'private' else 'group'} is `{message.chat.id}`"
+        + (f", thread `{message.chat.thread}`" if message.chat.thread else ""),
     ]
-    if call.standing == "owner":
-        lines.append(f"- Because of {route.why}" + (f"; next would be {route.runner_up}" if route.runner_up else ""))
-        lines.append(f"- Session `{route.session}`, shelf `{route.audience.shelf}`")
-    return "\n".join(lines)
+    if call.standing != "owner":
+        return "\n".join([*lines, f"- Agent `{route.agent}` answers here"])
+    lines.append(f"- Agent `{route.agent}` answers here: {route.why}")
+    if route.runner_up:
+        lines.append(f"- Without that it would be {route.runner_up}")
+    return "\n".join([*lines, f"- Session `{route.session}`, memory of `{route.audience.shelf}`"])
 
 
 async def _stop(desk: Desk, call: Call) -> str:
     stopped = desk.lanes.stop(call.route.session)
-    if stopped.waiting:
-        await desk.inbox.close_rows([item.seq for item in stopped.waiting], "stopped")
+    await desk.turns.leave(stopped.waiting)
     waited = len(stopped.waiting)
-    also = "" if not waited else f" {waited} waiting message{'s were' if waited > 1 else ' was'} dropped too."
-    if stopped.running:
-        return f"Stopped.{also}"
-    return f"Nothing was running.{also}"
+    also = f" {_messages(waited)} that waited will not be answered either." if waited else ""
+    return f"Stopped.{also}" if stopped.running or waited else "There was nothing to stop."
 
 
 async def _context(desk: Desk, call: Call) -> str:
@@ -163,10 +163,10 @@ def _context_table(snapshot: WorkspaceSnapshot, scene: Scene) -> str:
     system = "\n\n".join(build_system(snapshot, scene))
     total = count_tokens(system) + count_tokens(memory_block(snapshot) or "") + count_tokens(tools)
     lines.append(f"| tools | {len(tools)} | {len(tools)} | {count_tokens(tools)} |")
-    lines.append(
-        f"| all, with my own rules | | {len(system) + len(memory_block(snapshot) or '') + len(tools)} | {total} |"
-    )
-    return "\n".join([*lines, "", "Tokens are an estimate; the model's server counts its own way."])
+    size = len(system) + len(memory_block(snapshot) or "") + len(tools)
+    lines.append(f"| all, with my own rules | | {size} | {total} |")
+    head = "What I am told before our conversation begins. Tokens are an estimate:"
+    return "\n".join([head, "", *lines])
 
 
 async def _pair(desk: Desk, call: Call) -> str:
@@ -176,22 +176,23 @@ async def _pair(desk: Desk, call: Call) -> str:
             case [] | ["list"]:
                 return await _pair_list(desk)
             case ["approve", _]:
-                approved = await _approve(desk, words[1], "person")
-                return f"{approved} is in, with a memory of their own."
+                return await _approve(desk, words[1], "person")
             case ["approve", _, "owner"]:
-                approved = await _approve(desk, words[1], "owner")
-                return f"{approved} is now an owner: their private chats read everything."
+                return await _approve(desk, words[1], "owner")
             case ["reject", _]:
-                return f"{_who(await desk.pairing.reject(words[1]))} was not let in."
+                return f"{_who(await desk.pairing.reject(words[1]))} was not let in; the code is void."
     except PairingRefused as refusal:
-        return str(refusal)
-    return f"I do not understand that. Write `{call.command.usage}`."
+        raise NotDone(str(refusal)) from refusal
+    raise NotDone(f"I do not understand that. Write `{call.command.usage}`.")
 
 
 async def _approve(desk: Desk, code: str, standing: Literal["owner", "person"]) -> str:
-    pairing = await desk.pairing.approve(code, standing)
-    desk.delivery.wake(Place(pairing.platform, pairing.account, pairing.chat))
-    return _who(pairing)
+    pairing, now = await desk.pairing.approve(code, standing)
+    if desk.accounts.find(pairing.platform, pairing.account):  # else the welcome waits for whoever connects the account
+        desk.delivery.wake(Place(pairing.platform, pairing.account, pairing.chat))
+    if now == "owner":
+        return f"{_who(pairing)} is an owner now: in private they see everything I remember."
+    return f"{_who(pairing)} is in, and I keep what they tell me apart."
 
 
 def _who(pairing: PendingPairing) -> str:
@@ -215,7 +216,13 @@ async def _pair_list(desk: Desk) -> str:
     return "\n".join(lines)
 
 
+def _messages(count: int) -> str:
+    return "1 message" if count == 1 else f"{count} messages"
+
+
 def _duration(seconds: float) -> str:
+    if seconds < 60:
+        return "less than a minute"
     minutes = int(seconds // 60)
     days, hours = divmod(minutes // 60, 24)
     return f"{days} d {hours} h" if days else f"{hours} h {minutes % 60} min" if hours else f"{minutes} min"

@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
@@ -29,8 +29,13 @@ cli.add_typer(pair_cli, name="pair")
 
 HomeOption = Annotated[
     Path | None,
-    typer.Option(envvar="SCRUBJAY_HOME", help="The folder with scrubjay.yaml and state/. [default: ~/.scrubjay]"),
+    typer.Option(
+        envvar="SCRUBJAY_HOME",
+        metavar="FOLDER",
+        help="The folder with scrubjay.yaml and state/. [default: ~/.scrubjay]",
+    ),
 ]
+CodeArgument = Annotated[str, typer.Argument(metavar="CODE", help="The code that the bot told the person.")]
 
 MISTAKE = 2
 FAILED = 1
@@ -41,43 +46,54 @@ def init(
     home: HomeOption = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing; take the defaults.")] = False,
 ) -> None:
-    """Write scrubjay.yaml and the agent's workspace. What exists is never overwritten."""
+    """Write a first scrubjay.yaml. What exists is never overwritten; the folder for the agent's memory is made as well."""
     from gateway.init import initialise
 
-    place = _home(home)
-    report = initialise(place, os.environ, ask=None if yes else _ask)
-    for line in report:
+    if not yes and not _is_terminal(sys.stdin):
+        raise _Mistake("There is no terminal to ask you in. `scrubjay init --yes` takes the defaults.")
+    for line in initialise(_home(home), os.environ, ask=None if yes else _ask, tell=_tell):
         typer.echo(line)
 
 
 @cli.command()
 def chat(
     home: HomeOption = None,
-    agent: Annotated[str | None, typer.Option(help="The agent to talk to. [default: the default agent]")] = None,
-    demo: Annotated[bool, typer.Option("--demo", help="Use the built-in demo model, whatever is configured.")] = False,
+    agent: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The agent to talk to. [default: the default agent]")
+    ] = None,
+    demo: Annotated[bool, typer.Option("--demo", help="Let the built-in demo model answer; it needs no key.")] = False,
 ) -> None:
-    """Talk to an agent in this terminal. Piped input is read line by line, one message a line."""
+    """Talk to an agent in this terminal.
+
+    Piped input is read line by line, one message a line; answers go to stdout, everything else to stderr.
+    """
     from gateway.running import chat_here
 
     config, place = _config(home)
     name = agent or config.default_agent
     if name not in config.agents:
-        raise _Mistake(f"There is no agent {name!r}. The agents are: {', '.join(config.agents)}.")
+        raise _Mistake(f"There is no agent {name}. The agents are: {', '.join(config.agents)}.")
     raise typer.Exit(chat_here(config, place, agent=name, demo=demo))
 
 
 @cli.command()
 def run(home: HomeOption = None) -> None:
-    """Connect every account of scrubjay.yaml and answer, until stopped."""
+    """Connect every account and answer, until stopped.
+
+    The accounts are those in scrubjay.yaml. `scrubjay chat` talks to the same agents meanwhile.
+    """
     from gateway.running import serve
 
-    config, _ = _config(home)
-    raise typer.Exit(serve(config))
+    config, place = _config(home)
+    raise typer.Exit(serve(config, place))
 
 
 @cli.command("check-config")
 def check_config(home: HomeOption = None) -> None:
-    """Read scrubjay.yaml and name every mistake in it: file, line, key."""
+    """Name every mistake in scrubjay.yaml.
+
+    Each with its line and key, and what to write instead. Nothing is started and nothing written.
+    """
     from gateway.explain import describe_config
 
     config, place = _config(home)
@@ -95,18 +111,24 @@ def version() -> None:
 
 @route_cli.command("explain")
 def route_explain(
-    platform: Annotated[str, typer.Option(help="telegram, discord, slack or terminal.")],
-    chat: Annotated[str, typer.Option(help="The chat's id.")],
-    sender: Annotated[str, typer.Option(help="The sender's id.")],
+    platform: Annotated[str, typer.Option(metavar="NAME", help="telegram, discord, slack or terminal.")],
+    chat: Annotated[str, typer.Option(metavar="ID", help="The chat's id.")],
+    sender: Annotated[str, typer.Option(metavar="ID", help="The sender's id.")],
     home: HomeOption = None,
-    account: Annotated[str | None, typer.Option(help="Which of your bots. [default: the only one]")] = None,
-    thread: Annotated[str | None, typer.Option(help="The thread's or topic's id.")] = None,
-    guild: Annotated[str | None, typer.Option(help="The server's or team's id.")] = None,
+    account: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Which of your bots. [default: the only one]")
+    ] = None,
+    thread: Annotated[str | None, typer.Option(metavar="ID", help="The thread's or topic's id.")] = None,
+    guild: Annotated[str | None, typer.Option(metavar="ID", help="The server's or team's id.")] = None,
     kind: Annotated[
-        str | None, typer.Option(help="private or group. [default: private if chat and sender are the same]")
+        str | None,
+        typer.Option(metavar="KIND", help="private or group. [default: private if chat and sender are the same]"),
     ] = None,
 ) -> None:
-    """Show which agent would answer a message, in which session, who may see it, and why."""
+    """Show who would answer a message, and why.
+
+    Which agent, in which session, with which memory before it, and whether the sender may speak there at all.
+    """
     from gateway.explain import Question, explain_route
 
     config, place = _config(home)
@@ -123,19 +145,19 @@ def pair_list(home: HomeOption = None) -> None:
 
 @pair_cli.command("approve")
 def pair_approve(
-    code: Annotated[str, typer.Argument(help="The code that the person was told.")],
+    code: CodeArgument,
     home: HomeOption = None,
-    owner: Annotated[bool, typer.Option("--owner", help="This is you: their private chats read everything.")] = False,
+    owner: Annotated[
+        bool, typer.Option("--owner", help="It is you: make the sender an owner, who sees everything in private.")
+    ] = False,
 ) -> None:
-    """Let somebody in."""
+    """Let the person with this code in."""
     _pair(home, f"approve {code}{' owner' if owner else ''}")
 
 
 @pair_cli.command("reject")
-def pair_reject(
-    code: Annotated[str, typer.Argument(help="The code that the person was told.")], home: HomeOption = None
-) -> None:
-    """Forget a code."""
+def pair_reject(code: CodeArgument, home: HomeOption = None) -> None:
+    """Let the person with this code not in."""
     _pair(home, f"reject {code}")
 
 
@@ -168,18 +190,26 @@ def _config(given: Path | None) -> "tuple[Config, Home]":
     return config, Home(config.effective_home)
 
 
+def _is_terminal(stream: TextIO | None) -> bool:
+    return stream is not None and stream.isatty()  # None: it was closed before we started
+
+
 def _ask(question: str, default: str) -> str:
     return str(typer.prompt(question, default=default, show_default=bool(default), err=True))
 
 
+def _tell(sentence: str) -> None:
+    typer.echo(sentence, err=True)
+
+
 def _guarded(work: Callable[[], Any]) -> int:
     """Run the command line; what a person can mend becomes a sentence and an exit code, anything else a traceback."""
-    from gateway.errors import ConfigInvalid, GatewayError
+    from gateway.errors import AlreadyThere, CannotExplain, ConfigInvalid, GatewayError
     from memory.errors import MemoryStoreError
 
     try:
         work()
-    except (ConfigInvalid, _Mistake) as error:
+    except (AlreadyThere, CannotExplain, ConfigInvalid, _Mistake) as error:
         sys.stderr.write(f"{error}\n")
         return MISTAKE
     except (GatewayError, MemoryStoreError) as error:

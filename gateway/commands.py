@@ -17,12 +17,24 @@ Who = Literal["everyone", "chat", "owner"]
 _COMMAND = re.compile(r"/([a-z][a-z0-9_]{0,31})(?:\s+(.*))?\Z", re.DOTALL | re.IGNORECASE)
 
 
+class NotDone(Exception):
+    """A command was not carried out; the sentence says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What is said about a command, in Markdown; `refused` when it was not carried out."""
+
+    text: str
+    refused: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Command:
     """A command: its name, its arguments as people read them, one line of help, and who may use it.
 
     `everyone`: whoever may speak to us. `chat`: the owner, and a person in their own private chat. `owner`: the owner, in a
-    private chat, so that a group does not read the answer.
+    private chat, so that a group does not read the answer. `run` returns Markdown or raises `NotDone`.
     """
 
     name: str
@@ -62,16 +74,18 @@ class Commands:
             return None
         return Call(command, (match.group(2) or "").strip(), message, route, standing)
 
-    async def answer(self, call: Call) -> str:
-        """Run a command and return its answer in Markdown; a fault becomes a sentence and a log record."""
+    async def answer(self, call: Call) -> Answer:
+        """Run a command and return its answer; a fault becomes a sentence and a log record."""
         refusal = refused(call.command, call.message, call.standing)
         if refusal is not None:
-            return refusal
+            return Answer(refusal, refused=True)
         try:
-            return await call.command.run(call)
+            return Answer(await call.command.run(call))
+        except NotDone as reason:
+            return Answer(str(reason), refused=True)
         except Exception:
             log.exception("command failed", extra={"action": "command_failed", "command": call.command.name})
-            return f"/{call.command.name} failed; the log says why."
+            return Answer(f"/{call.command.name} failed, and my owner finds the reason in the log.", refused=True)
 
     def usable_by(self, message: Inbound, standing: Standing) -> list[Command]:
         """Return the commands that somebody may use here."""
@@ -79,23 +93,17 @@ class Commands:
 
     @property
     def menu(self) -> list[MenuEntry]:
-        """The entries for the platforms' own command menus: those that anybody may find useful."""
+        """The entries for the platforms' own command menus, which are the same for everybody."""
         return [MenuEntry(c.name, c.help) for c in self._commands.values()]
 
 
 def refused(command: Command, message: Inbound, standing: Standing) -> str | None:
     """Return why somebody may not use a command here, or None when they may; pure."""
     private = message.kind == "private"
-    if command.who == "everyone":
+    if command.who == "everyone" or (private and command.who == "chat"):
         return None
-    if command.who == "owner":
-        if standing != "owner":
-            return f"Only my owner can use /{command.name}."
-        return (
-            None
-            if private
-            else f"Use /{command.name} in our private chat, so that this group does not read the answer."
-        )
-    if standing == "owner" or private:
-        return None
-    return f"Only my owner can use /{command.name} here."
+    if standing != "owner":
+        return f"Only my owner can use /{command.name}{'' if command.who == 'owner' else ' here'}."
+    if command.who == "owner" and not private:
+        return f"Use /{command.name} in our private chat, so that this group does not read the answer."
+    return None

@@ -1,7 +1,7 @@
 """Explanations for the command line: what a configuration says, and how a message would be routed."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -11,6 +11,7 @@ from gateway.build import ADAPTERS, policies
 from gateway.config import Config
 from gateway.errors import CannotExplain
 from gateway.home import Home
+from gateway.outbox import Place, place_of
 from gateway.people import People
 from gateway.router import address_of, route, routing_of
 from gateway.store import KnownPerson, Store
@@ -21,8 +22,10 @@ PLATFORMS: tuple[Platform, ...] = ("telegram", "discord", "slack", "terminal")
 
 def describe_config(config: Config, home: Home) -> list[str]:
     """Return what a sound configuration amounts to, a line each."""
-    found = home.config if home.config.exists() else f"no {home.config}, so the defaults"
-    lines = [f"sound: {found}"]
+    if home.config.exists():
+        lines = [f"sound: {home.config}"]
+    else:
+        lines = [f"There is no {home.config}, so the defaults hold; `scrubjay init` writes one."]
     for name, agent in config.agents.items():
         model = "demo model" if agent.model.is_demo else f"{agent.model.provider} {agent.model.name}"
         default = ", default" if name == config.default_agent else ""
@@ -51,35 +54,35 @@ class Question:
 def explain_route(config: Config, home: Home, question: Question) -> list[str]:
     """Return which agent would answer, where and why, a line each; `CannotExplain` for a question that has no answer."""
     message = _message(config, question)
-    people = People(owner=config.owner, linked=config.people, approved=_approved(config, home))
+    approved, aliases = _learned(config, home)
+    people = People(owner=config.owner, linked=config.people, approved=approved)
     standing = people.standing(question.platform, question.sender)
     shelf_name = people.shelf_name(question.platform, question.sender)
-    address = address_of(message, chat_id=question.chat)
+    chat_id = aliases.get(place_of(message.chat), question.chat)
+    address = address_of(message, chat_id=chat_id)
     chosen = route(address, standing=standing, shelf_name=shelf_name, routing=routing_of(config))
     lines = [
-        f"agent     {chosen.agent}, because of {chosen.why}",
-        f"runner-up {chosen.runner_up or 'none'}",
+        f"agent     {chosen.agent}: {chosen.why}",
+        f"otherwise {chosen.runner_up or 'nobody'}",
         f"session   {chosen.session}",
-        f"sees      {'every shelf' if chosen.audience.is_owner else f'the shared files and {chosen.audience.shelf}'}",
+        f"sees      {'everything' if chosen.audience.is_owner else f'the shared files and {chosen.audience.shelf}'}",
         f"sender    {standing}",
     ]
     policy = policies(config).get((message.chat.platform, message.chat.account))
     if policy is not None:
-        verdict = gate(message, chat_id=question.chat, standing=standing, policy=policy)
-        lines.append(f"access    {verdict.decision}: {verdict.reason} (if the message addresses the bot)")
+        verdict = gate(message, chat_id=chat_id, standing=standing, policy=policy)
+        asked = " (when the message addresses the bot)" if message.kind == "group" else ""
+        lines.append(f"access    {verdict.decision}: {verdict.reason}{asked}")
     return lines
 
 
 def _message(config: Config, question: Question) -> Inbound:
     platform = next((name for name in PLATFORMS if name == question.platform), None)
     if platform is None:
-        raise CannotExplain(f"There is no platform {question.platform!r}; there are {', '.join(PLATFORMS)}.")
+        raise CannotExplain(f"There is no platform {question.platform}. The platforms are: {', '.join(PLATFORMS)}.")
     if question.kind not in (None, "private", "group"):
         raise CannotExplain("--kind is private or group.")
-    accounts = list(config.channels.by_platform.get(platform, ())) or list(config.agents)
-    if question.account is None and len(accounts) > 1:
-        raise CannotExplain(f"--account is needed; there are {', '.join(accounts)}.")
-    account = question.account or accounts[0]
+    account = _account(config, platform, question.account)
     private = question.kind == "private" or (question.kind is None and question.chat == question.sender)
     return Inbound(
         id="0",
@@ -94,15 +97,27 @@ def _message(config: Config, question: Question) -> Inbound:
     )
 
 
-def _approved(config: Config, home: Home) -> Iterable[KnownPerson]:
-    """Read who was approved by a code, where a gateway has run before."""
-    if not home.database.exists():
-        return ()
+def _account(config: Config, platform: Platform, given: str | None) -> str:
+    """Return the account that a question is about; in the terminal that is the agent."""
+    accounts = list(config.agents if platform == "terminal" else config.channels.by_platform[platform])
+    if not accounts:
+        raise CannotExplain(f"No account on {platform} is configured.")
+    if given is None and len(accounts) > 1 and platform != "terminal":
+        raise CannotExplain(f"Say which account with --account. The accounts on {platform} are: {', '.join(accounts)}.")
+    if given is not None and given not in accounts:
+        raise CannotExplain(f"There is no account {given} on {platform}. The accounts are: {', '.join(accounts)}.")
+    return given or (config.default_agent if platform == "terminal" else accounts[0])
 
-    async def read() -> list[KnownPerson]:
+
+def _learned(config: Config, home: Home) -> tuple[list[KnownPerson], Mapping[Place, str]]:
+    """Read who was approved by a code and which chats got new ids, where a gateway has run before."""
+    if not home.database.exists():
+        return [], {}
+
+    async def read() -> tuple[list[KnownPerson], Mapping[Place, str]]:
         store = await Store.open(home.database, SystemClock(zone_named(config.timezone)))
         try:
-            return await store.people()
+            return await store.people(), await store.aliases()
         finally:
             await store.close()
 

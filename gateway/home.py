@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from gateway.errors import HomeBusy
+from gateway.errors import GatewayError, HomeBusy
 
 CONFIG_NAME = "scrubjay.yaml"
 DEFAULT_HOME = "~/.scrubjay"
@@ -49,10 +49,14 @@ class Home:
         return self.state / "agents" / agent
 
     def prepare(self) -> None:
-        """Make the folders that are missing, mode 0700."""
-        for folder in (self.root, self.state, self.outgoing, self.log.parent):
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self.state.chmod(0o700)
+        """Make the folders that are missing, mode 0700; `GatewayError` where that cannot be done."""
+        try:
+            for folder in (self.root, self.state, self.outgoing, self.log.parent):
+                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self.state.chmod(0o700)
+        except OSError as error:
+            sentence = f"{self.root} cannot be used: {error.strerror} ({error.filename}). Choose another with --home."
+            raise GatewayError(sentence) from error
 
     @contextmanager
     def owned(self) -> Iterator[None]:

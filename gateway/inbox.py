@@ -1,6 +1,6 @@
 """The inbox as a port: what arrived and how far it has come, before any platform is told that we have it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -69,6 +69,15 @@ class Held:
     message: Inbound
 
 
+@dataclass(frozen=True, slots=True)
+class TakenUp:
+    """What a start found: what is still open, oldest first, how many were too old, and the chat where that is told."""
+
+    open: tuple[Held, ...]
+    dropped: int
+    told: Chat | None = None
+
+
 class Inbox(Protocol):
     """What arrived, until it is answered. Every method is one transaction and returns after its commit."""
 
@@ -78,8 +87,13 @@ class Inbox(Protocol):
         """Commit what arrived; duplicates stop here, a new wording replaces one that waits."""
         ...
 
-    async def take_up(self, *, younger_than_seconds: float) -> tuple[list[Held], int]:
-        """Close what is too old as dropped; return what is still open, oldest first, and how many were dropped."""
+    async def take_up(
+        self, *, younger_than_seconds: float, owner_sessions: Sequence[str], notice: Callable[[int, Chat | None], Part]
+    ) -> TakenUp:
+        """Close what is too old as dropped, and tell the owner in the same transaction; return what is still open.
+
+        `notice` makes what is said of that many messages, for the newest chat of the owner's sessions, if there is one.
+        """
         ...
 
     async def start_turn(self, turn: str, seqs: Sequence[int]) -> list[Held]:

@@ -1,91 +1,175 @@
 """`scrubjay init`: the first configuration, and the workspace that it names."""
 
+import json
+import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from agents.workspace import create_workspace
-from gateway.config import load_config
-from gateway.errors import AlreadyThere
-from gateway.home import Home
+from gateway.config import Config, load_config
+from gateway.errors import AlreadyThere, ConfigInvalid, GatewayError
+from gateway.home import CONFIG_NAME, DEFAULT_HOME, Home
+from memory.clock import zone_named
+from memory.errors import UnknownZone
 
 Ask = Callable[[str, str], str]
+Tell = Callable[[str], None]
 
-_HEAD = """\
-# Scrubjay's configuration. Everything but `agents` has a default; `scrubjay check-config` names every mistake.
-# ${{NAME}} is taken from the environment, ${{NAME:-x}} has a fallback. deploy/scrubjay.example.yaml shows every setting.
+_FILE = """\
+# Scrubjay's configuration. Only `agents` is needed, the rest has defaults; `scrubjay check-config` names every mistake.
+# ${{NAME}} is taken from the environment, ${{NAME:-x}} falls back to x. deploy/scrubjay.example.yaml shows every setting.
+
 timezone: {zone}
 
 agents:
   {agent}:
     default: true
-    workspace: {workspace}
+    workspace: {workspace}   # what it remembers, as Markdown; relative to this folder
     model:
       provider: anthropic
-      api_key: ${{ANTHROPIC_API_KEY:-}}   # empty: the demo model answers
-"""
+      name: claude-sonnet-5-5
+      api_key: ${{ANTHROPIC_API_KEY:-}}   # empty: the built-in demo model answers
 
-_TELEGRAM = """
+{telegram}"""
+
+_TELEGRAM_HEAD = (
+    "# Telegram. @BotFather makes a bot and gives you its token; put that into the environment as TELEGRAM_BOT_TOKEN.\n"
+)
+_TELEGRAM_LATER = "# Then take the `# ` from the lines below.\n"
+_TELEGRAM = """\
 channels:
   telegram:
     accounts:
       personal:
         token: ${TELEGRAM_BOT_TOKEN}
-        private: {policy: pairing}                  # who writes first gets a code: scrubjay pair approve CODE --owner
-        groups: {policy: allowlist, allow: []}      # ids of groups; /whoami tells one
+        # Who writes to the bot is told a code, and the first should be you: scrubjay pair approve CODE --owner
+        private: {policy: pairing}
+        # For groups. When the owner mentions the bot in one that is not listed, it tells the id.
+        # groups: {policy: allowlist, allow: ["-1001234567890"]}
 """
 
-_LATER = """
-# To write to your agent on Telegram: talk to @BotFather, export the token as TELEGRAM_BOT_TOKEN, take away the `# `.
-#
-# channels:
-#   telegram:
-#     accounts:
-#       personal:
-#         token: ${TELEGRAM_BOT_TOKEN}
-#         private: {policy: pairing}                # who writes first gets a code: scrubjay pair approve CODE --owner
-#         groups: {policy: allowlist, allow: ["-1001234567890"]}
-"""
+_PLAIN = re.compile(r"[A-Za-z./~][\w./~+-]*", re.ASCII)
+_YES = frozenset({"y", "yes"})
+_CHECKED_WITHOUT_TOKEN = {"TELEGRAM_BOT_TOKEN": "1:not-known-while-the-file-is-made"}
 
 
-def initialise(home: Home, environment: Mapping[str, str], *, ask: Ask | None) -> list[str]:
-    """Write the configuration and make its workspaces; return what to tell. `ask(question, default)` answers, or nobody.
+@dataclass(frozen=True, slots=True)
+class _Answers:
+    agent: str
+    zone: str
+    workspace: str
+    telegram: bool = False
 
-    Raises `AlreadyThere` before anything is touched when there is a configuration, `ConfigInvalid` for odd answers.
+    @property
+    def text(self) -> str:
+        """The configuration file that these answers make."""
+        telegram = _TELEGRAM_HEAD + (_TELEGRAM if self.telegram else _TELEGRAM_LATER + _commented(_TELEGRAM))
+        agent, zone, workspace = (_scalar(value) for value in (self.agent, self.zone, self.workspace))
+        return _FILE.format(agent=agent, zone=zone, workspace=workspace, telegram=telegram)
+
+
+def initialise(home: Home, environment: Mapping[str, str], *, ask: Ask | None, tell: Tell) -> list[str]:
+    """Write the configuration and make its workspace; return what to tell.
+
+    `ask(question, default)` answers, or nobody: then the defaults hold. `tell` says why a question is asked again.
+    Raises `AlreadyThere` before anything is touched when there is a configuration, `GatewayError` when the disk refuses.
     """
     if home.config.exists():
         raise AlreadyThere(f"{home.config} is there already; it was not touched. Edit it, or choose another --home.")
-    answer = ask or (lambda question, default: default)
-    agent = answer("Name of your first agent", "main")
-    zone = answer("Time zone", _host_zone())
-    workspace = answer("Folder for what it remembers", str(home.root / "workspaces" / agent))
-    telegram = answer("Connect a Telegram bot (the token comes from TELEGRAM_BOT_TOKEN)? yes/no", "no")
-    text = _HEAD.format(zone=zone, agent=agent, workspace=workspace)
-    text += _TELEGRAM if telegram.lower() in ("y", "yes") else _LATER
+    answers = _Answers(agent="main", zone=_host_zone(), workspace=_workspace("main"))
+    if ask is not None:
+        answers = _asked(answers, home, environment, ask, tell)
+    config = _checked(answers, home, environment)
     home.prepare()
-    with home.config.open("x", encoding="utf-8") as file:
-        file.write(text)
-    home.config.chmod(0o600)
-    return [f"wrote {home.config}", *_workspaces(home, environment), *_next_steps(environment)]
+    try:
+        with home.config.open("x", encoding="utf-8") as file:
+            file.write(answers.text)
+        home.config.chmod(0o600)
+        made = [_made(agent.workspace) for agent in config.agents.values()]
+    except OSError as error:
+        raise GatewayError(f"{error.filename} cannot be written: {error.strerror}.") from error
+    return [f"wrote {home.config}", *made, "", *_next_steps(home, answers, environment)]
 
 
-def _workspaces(home: Home, environment: Mapping[str, str]) -> list[str]:
-    complete = {"TELEGRAM_BOT_TOKEN": "1:unset-while-the-file-is-checked-for-the-first-time", **environment}
-    config = load_config(home.config, environment=complete, home=home.root)
-    return [
-        f"made {agent.workspace}: {', '.join(made)}"
-        if (made := create_workspace(agent.workspace))
-        else f"kept {agent.workspace}"
-        for agent in config.agents.values()
-    ]
+def _asked(answers: _Answers, home: Home, environment: Mapping[str, str], ask: Ask, tell: Tell) -> _Answers:
+    """Ask until each answer makes a configuration that is sound."""
+
+    def sound(tried: _Answers) -> bool:
+        try:
+            _checked(tried, home, environment)
+        except ConfigInvalid as error:
+            for problem in error.problems:
+                tell(f"{problem.sentence[:1].upper()}{problem.sentence[1:]}.")
+            return False
+        return True
+
+    def settle(question: str, default: str, apply: Callable[[str], _Answers]) -> _Answers:
+        while not sound(tried := apply(ask(question, default).strip())):
+            pass
+        return tried
+
+    answers = settle(
+        "Name of your first agent",
+        answers.agent,
+        lambda name: replace(answers, agent=name, workspace=_workspace(name)),
+    )
+    answers = settle("Your time zone", answers.zone, lambda zone: replace(answers, zone=zone))
+    question = f"Folder for what it remembers, relative to {home.root}"
+    answers = settle(question, answers.workspace, lambda folder: replace(answers, workspace=folder))
+    telegram = ask("Do you have a Telegram bot for it, or want to make one now? yes/no", "no")
+    return replace(answers, telegram=telegram.strip().lower() in _YES)
 
 
-def _next_steps(environment: Mapping[str, str]) -> list[str]:
-    lines = ["next: scrubjay chat"]
+def _checked(answers: _Answers, home: Home, environment: Mapping[str, str]) -> Config:
+    """Return the configuration that answers make, before anything of it is at its place; `ConfigInvalid` if unsound."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / CONFIG_NAME
+        path.write_text(answers.text, encoding="utf-8")
+        return load_config(path, environment={**_CHECKED_WITHOUT_TOKEN, **environment}, home=home.root)
+
+
+def _made(workspace: Path) -> str:
+    made = create_workspace(workspace)
+    return f"made {workspace}: {', '.join(made)}" if made else f"kept {workspace} as it is"
+
+
+def _next_steps(home: Home, answers: _Answers, environment: Mapping[str, str]) -> list[str]:
+    is_default = home.root in (Path(DEFAULT_HOME).expanduser(), Path(environment.get("SCRUBJAY_HOME", DEFAULT_HOME)))
+    at = "" if is_default else f" --home {home.root}"
+    lines = []
     if not environment.get("ANTHROPIC_API_KEY"):
-        lines.append("without ANTHROPIC_API_KEY in the environment the demo model answers")
+        lines.append("The demo model answers until ANTHROPIC_API_KEY is in the environment.")
+    if not answers.telegram:
+        return [*lines, f"Next: `scrubjay chat{at}` talks to your agent in this terminal."]
+    if not environment.get("TELEGRAM_BOT_TOKEN"):
+        lines.append("Next: write /newbot to @BotFather, and put the token into the environment:")
+        lines.append("      `export TELEGRAM_BOT_TOKEN=…`")
+    lines.append(f"Then: `scrubjay run{at}` connects the bot. Write to it, and it tells you a code.")
+    lines.append(f"Then: `scrubjay pair approve CODE --owner{at}` makes it yours.")
     return lines
 
 
+def _workspace(agent: str) -> str:
+    return f"workspaces/{agent}"
+
+
+def _scalar(value: str) -> str:
+    """Return a value as YAML reads it back: quoted where it could be anything but plain text."""
+    words = {"yes", "no", "on", "off", "true", "false", "null", "y", "n", "~"}
+    return value if _PLAIN.fullmatch(value) and value.lower() not in words else json.dumps(value, ensure_ascii=False)
+
+
+def _commented(text: str) -> str:
+    return "".join(f"# {line}\n" for line in text.splitlines())
+
+
 def _host_zone() -> str:
+    """Return the host's time zone, or UTC where it has none that we know."""
     from tzlocal import get_localzone_name
 
-    return get_localzone_name() or "UTC"
+    try:
+        return zone_named(get_localzone_name()).key
+    except (UnknownZone, LookupError, ValueError):
+        return "UTC"

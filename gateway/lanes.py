@@ -1,18 +1,16 @@
 """Lanes: one queue a session, one turn at a time in each, sessions side by side."""
 
 import asyncio
-import logging
 from collections import deque
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any, Literal, Protocol
 from uuid import uuid4
 
 from adapters.base import Chat, Inbound
 from gateway.router import Route
 from memory.clock import Clock
-
-log = logging.getLogger(__name__)
 
 Mode = Literal["steer", "collect", "followup", "interrupt"]
 Spawn = Callable[[Coroutine[Any, Any, None], str], "asyncio.Task[None]"]
@@ -30,11 +28,15 @@ class Waiting:
 
 @dataclass(slots=True)
 class Control:
-    """A turn's hold on its lane: what it answers, and what it may take over from those who wait."""
+    """A turn's hold on its lane: what it answers, and what it may take over from those who wait.
+
+    `closing` is set by the runner once the answer is there: from then on nothing stops the turn any more.
+    """
 
     turn: str
     items: list[Waiting]
     stopped: bool = False
+    closing: bool = False
     claim: Callable[[], list[Waiting]] = list
 
     @property
@@ -56,7 +58,7 @@ class Runner(Protocol):
         ...
 
     async def stopped(self, control: Control) -> None:
-        """Settle a turn that was cut off by `stop`."""
+        """Settle a turn that was cut off by `stop`, perhaps before it had begun."""
         ...
 
 
@@ -64,9 +66,9 @@ class Runner(Protocol):
 class _Lane:
     key: str
     waiting: deque[Waiting] = field(default_factory=deque)
-    arrived: asyncio.Event = field(default_factory=asyncio.Event)
     turn: "asyncio.Task[None] | None" = None
     control: Control | None = None
+    joins: Callable[[Waiting], bool] | None = None  # what belongs to the turn that is still being gathered
     turns: int = 0
 
 
@@ -104,19 +106,17 @@ class Lanes:
         key = item.route.session
         lane = self._lanes.get(key)
         if lane is None:
-            lane = self._lanes[key] = _Lane(key)
-            lane.waiting.append(item)
+            lane = self._lanes[key] = _Lane(key, deque([item]))
             self._spawn(self._work(lane), f"lane {key}")
             return []
-        if self._mode == "interrupt" and lane.turn is not None and item.turn is None:
+        if self._interrupts(lane, item):
             dropped = list(lane.waiting)
             lane.waiting = deque([item])
             self._cut(lane)
             return dropped
-        if len(lane.waiting) >= self._cap and item.turn is None:
+        if item.turn is None and not self._has_room(lane):
             return [item]
         lane.waiting.append(item)
-        lane.arrived.set()
         return []
 
     def stop(self, key: str) -> Stopped:
@@ -126,9 +126,7 @@ class Lanes:
             return Stopped(False, ())
         waiting = tuple(lane.waiting)
         lane.waiting.clear()
-        running = lane.turn is not None
-        self._cut(lane)
-        return Stopped(running, waiting)
+        return Stopped(self._cut(lane), waiting)
 
     @property
     def busy(self) -> int:
@@ -145,66 +143,88 @@ class Lanes:
         lane = self._lanes.get(key)
         return lane is not None and lane.turn is not None
 
+    def _interrupts(self, lane: _Lane, item: Waiting) -> bool:
+        if self._mode != "interrupt" or lane.turn is None or item.turn is not None or _is_piped(item):
+            return False
+        return lane.joins is None or not lane.joins(item)
+
+    def _has_room(self, lane: _Lane) -> bool:
+        """Tell whether one more may wait: turns of before a restart do not count, nor does the message that is next."""
+        waiting = [item for item in lane.waiting if item.turn is None]
+        next_one = lane.turn is None and bool(waiting) and lane.waiting[0] is waiting[0]
+        return len(waiting) - next_one < self._cap
+
     @staticmethod
-    def _cut(lane: _Lane) -> None:
-        if lane.turn is not None and lane.control is not None and not lane.control.stopped:
+    def _cut(lane: _Lane) -> bool:
+        """Cut off the running turn; tell whether there was one that could be."""
+        if lane.turn is None or lane.control is None or lane.control.closing:
+            return False
+        if not lane.control.stopped and lane.turn.cancel():
             lane.control.stopped = True
-            lane.turn.cancel()
+        return lane.control.stopped
 
     async def _work(self, lane: _Lane) -> None:
         try:
             while lane.waiting:
-                control = Control(turn="", items=[])
-                lane.control = control
+                first = lane.waiting.popleft()
+                control = lane.control = Control(first.turn or uuid4().hex, [first])
                 lane.turn = asyncio.create_task(self._turn(lane, control), name=f"turn {lane.key}")
-                await lane.turn
+                await self._end_of(lane.turn, control)
                 lane.turns += 1
-                lane.turn = lane.control = None
+                lane.turn = lane.control = lane.joins = None
         finally:
             del self._lanes[lane.key]
 
-    async def _turn(self, lane: _Lane, control: Control) -> None:
+    async def _end_of(self, turn: "asyncio.Task[None]", control: Control) -> None:
+        """Wait for a turn, and settle it when it was stopped; the lane's own end is passed on to it."""
+        worker = asyncio.current_task()
         try:
-            await self._gather(lane, control)
-            control.claim = lambda: self._claim(lane, control)
-            await self._runner.run(control)
+            await turn
         except asyncio.CancelledError:
-            if not control.stopped:
+            if not control.stopped or (worker is not None and worker.cancelling()):
                 raise
             await self._runner.stopped(control)
 
+    async def _turn(self, lane: _Lane, control: Control) -> None:
+        await self._gather(lane, control)
+        control.claim = lambda: self._claim(lane, control)
+        await self._runner.run(control)
+
     async def _gather(self, lane: _Lane, control: Control) -> None:
-        """Take the messages of the next turn: one, an album, what a cut-off turn had, or what was collected."""
-        first = lane.waiting.popleft()
-        control.items.append(first)
-        control.turn = first.turn or uuid4().hex
+        """Take what belongs to the turn of its first message: what a cut-off turn had, the album, what is collected."""
+        [first] = control.items
         if first.turn is not None:
             self._move(lane, control, lambda item: item.turn == first.turn)
         elif first.message.album is not None:
-            await self._quiet(lane)
-            self._move(lane, control, lambda item: item.message.album == first.message.album)
-        elif self._mode == "collect" and lane.turns:
-            await self._quiet(lane)
-            self._move(lane, control, lambda item: item.turn is None and item.message.chat == first.message.chat)
+            await self._until_quiet(
+                lane,
+                control,
+                lambda item: item.turn is None and (item.message.chat, item.message.album) == _album(first),
+            )
+        elif self._mode == "collect" and lane.turns and not _is_piped(first):
+            await self._until_quiet(
+                lane,
+                control,
+                lambda item: item.turn is None and item.message.chat == control.chat and not _is_piped(item),
+            )
 
-    async def _quiet(self, lane: _Lane) -> None:
-        """Wait until nothing has arrived for the quiet time."""
+    async def _until_quiet(self, lane: _Lane, control: Control, joins: Callable[[Waiting], bool]) -> None:
+        """Take what joins the turn until no more of it has come for the quiet time."""
+        lane.joins = joins
+        self._move(lane, control, joins)
         while True:
-            lane.arrived.clear()
             await self._clock.sleep(self._quiet_seconds)
-            if not lane.arrived.is_set():
-                return
+            if not self._move(lane, control, joins):
+                break
+        lane.joins = None
 
     def _claim(self, lane: _Lane, control: Control) -> list[Waiting]:
-        """Hand over what the running turn may take: under `steer`, single messages of the same chat."""
+        """Hand over what the running turn may take: under `steer`, messages of the same chat, up to one that may not."""
         if self._mode != "steer":
             return []
-        chat = control.chat
-        return self._move(
-            lane,
-            control,
-            lambda item: item.turn is None and _may_steer(item.message) and item.message.chat == chat,
-        )
+        same_chat = (item for item in lane.waiting if item.message.chat == control.chat)
+        may = {item.seq for item in takewhile(_may_steer, same_chat)}
+        return self._move(lane, control, lambda item: item.seq in may)
 
     @staticmethod
     def _move(lane: _Lane, control: Control, wanted: Callable[[Waiting], bool]) -> list[Waiting]:
@@ -214,6 +234,14 @@ class Lanes:
         return taken
 
 
-def _may_steer(message: Inbound) -> bool:
+def _may_steer(item: Waiting) -> bool:
     """Tell whether a message may join a running turn: albums stay together, and a script's lines are answered one by one."""
-    return message.album is None and not (message.chat.platform == "terminal" and message.raw == "piped")
+    return item.turn is None and item.message.album is None and not _is_piped(item)
+
+
+def _is_piped(item: Waiting) -> bool:
+    return item.message.chat.platform == "terminal" and item.message.raw == "piped"
+
+
+def _album(item: Waiting) -> tuple[Chat, str | None]:
+    return item.message.chat, item.message.album

@@ -8,8 +8,12 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
+from urllib.parse import quote
 
 from gateway.config import Config
+from gateway.config.secret_checks import secrets_in
+
+SHORTEST = 6  # a shorter secret is none, and to mask it would garble the log
 
 _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
 _QUIET = ("httpx", "httpx2", "httpcore", "httpcore2", "telegram", "anthropic", "asyncio", "markdown_it")
@@ -20,7 +24,8 @@ class Masked(logging.Formatter):
 
     def __init__(self, secrets: Iterable[str], form: Literal["text", "json"]) -> None:
         super().__init__()
-        self._secrets = sorted((secret for secret in secrets if len(secret) >= 6), key=len, reverse=True)
+        written = {form for secret in secrets if len(secret) >= SHORTEST for form in _written(secret)}
+        self._secrets = sorted(written, key=len, reverse=True)
         self._form = form
 
     def format(self, record: logging.LogRecord) -> str:
@@ -33,7 +38,8 @@ class Masked(logging.Formatter):
     def _text(self, record: logging.LogRecord) -> str:
         when = datetime.fromtimestamp(record.created).astimezone()
         facts = " ".join(f"{key}={value}" for key, value in _facts(record).items() if key != "action")
-        line = f"{when:%Y-%m-%d %H:%M:%S} {record.levelname.lower():7} {record.getMessage()} {facts}".rstrip()
+        said = f"{record.getMessage()} {facts}".rstrip().replace("\r", "\\r").replace("\n", "\\n")
+        line = f"{when:%Y-%m-%d %H:%M:%S} {record.levelname.lower():7} {said}"
         return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
 
     def _json(self, record: logging.LogRecord) -> str:
@@ -47,6 +53,11 @@ class Masked(logging.Formatter):
         if record.exc_info:
             values["traceback"] = self.formatException(record.exc_info)
         return json.dumps(values, ensure_ascii=False, default=str)
+
+
+def _written(secret: str) -> Iterable[str]:
+    """Yield a secret as it may stand in a log: as it is, in a URL, in JSON, and as Python shows it."""
+    yield from (secret, quote(secret, safe=""), quote(secret), json.dumps(secret)[1:-1], repr(secret)[1:-1])
 
 
 def _facts(record: logging.LogRecord) -> dict[str, object]:
@@ -66,14 +77,4 @@ def start_logging(config: Config, *, file: Path | None = None, level: str | None
 
 def secrets_of(config: Config) -> list[str]:
     """Return every secret of the configuration, in the clear: what a log must never show."""
-    found: list[str] = []
-
-    def walk(value: object) -> None:
-        if hasattr(value, "get_secret_value"):
-            found.append(value.get_secret_value())
-        elif isinstance(value, dict):
-            for item in value.values():
-                walk(item)
-
-    walk(config.model_dump())
-    return found
+    return [secret for _, secret in secrets_in(config)]

@@ -10,13 +10,12 @@ from gateway.inbox import Part
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """One part on its way. `doubtful`: it may have been sent already, and is marked so; times are Unix seconds."""
+    """One part on its way. `doubtful`: it may have been sent already, and is marked so; `created_at` is in Unix seconds."""
 
     seq: int
     message: Outbound
     answers: tuple[str, ...]
     attempts: int
-    not_before: float
     created_at: float
     doubtful: bool
 
@@ -46,8 +45,8 @@ class Outbox(Protocol):
         """Add parts that belong to no turn."""
         ...
 
-    async def places(self) -> list[Place]:
-        """Return the chats that have parts ready."""
+    async def places(self) -> dict[Place, float]:
+        """Return the chats that have parts ready, and until when (Unix seconds) each one's platform wants silence."""
         ...
 
     async def next_parcel(self, place: Place) -> Parcel | None:
@@ -63,11 +62,11 @@ class Outbox(Protocol):
         ...
 
     async def again(self, parcel: Parcel, *, not_before: float, error: str) -> None:
-        """Put the part back as it now is, to be sent not before a time."""
+        """Put the part back as it now is; `not_before` (Unix seconds) is when its platform takes it again, 0 for now."""
         ...
 
-    async def failed(self, parcel: Parcel, error: str) -> None:
-        """Record that the part will not be sent."""
+    async def failed(self, parcel: Parcel, error: str, *, told: Sequence[Part] = ()) -> None:
+        """Record that the part will not be sent, and add what is to be said about it."""
         ...
 
     async def unknown(self, parcel: Parcel, error: str) -> None:
@@ -78,6 +77,13 @@ class Outbox(Protocol):
         """Replace a part that the platform found too long by smaller ones, in its place."""
         ...
 
-    async def recover(self, *, hold: bool) -> int:
-        """At start: parts found half-way are sent again with a mark, or held; return how many there were."""
+    async def recover(self, *, hold: bool, younger_than_seconds: float) -> int:
+        """At start: parts found half-way are sent again with a mark, or held; return how many there were.
+
+        Without `hold`, those that are held already are let go too, if they are young enough to be of use.
+        """
+        ...
+
+    async def files(self) -> set[str]:
+        """Return the paths of the files that parts still wait to be sent with."""
         ...

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from typing import Literal
 
 from adapters.base import Chat
+from gateway.access import Standing
 from gateway.inbox import PairingRequest, Part
 from gateway.people import People
-from gateway.store.store import Guesses, KnownPerson, PendingPairing, Store
+from gateway.store import Guesses, KnownPerson, PendingPairing, Store
 from memory.clock import Clock
 
 CODE_LENGTH = 8
@@ -48,22 +49,24 @@ class Pairing:
         """Return the codes that wait, oldest first."""
         return await self._store.pairings()
 
-    async def approve(self, code: str, standing: Literal["owner", "person"]) -> PendingPairing:
-        """Let the sender of a code in and tell them; raises `PairingRefused` with a sentence. An owner stays an owner."""
+    async def approve(self, code: str, standing: Literal["owner", "person"]) -> tuple[PendingPairing, Standing]:
+        """Let the sender of a code in and tell them; return who it was and what they are now.
+
+        An owner stays an owner. Raises `PairingRefused` with a sentence.
+        """
         pairing = await self._find(code)
-        known = self._people.standing(pairing.platform, pairing.sender)
-        if known == "owner":
+        if self._people.standing(pairing.platform, pairing.sender) == "owner":
             standing = "owner"
-        elif known == "person" and standing == "owner":
+        elif standing == "owner" and self._people.is_linked(pairing.platform, pairing.sender):
             raise PairingRefused(
-                f"{pairing.platform} {pairing.sender} is somebody else by now, under `people:` in scrubjay.yaml or by "
-                "another code. To make an owner of them, put the id under `owner:` there."
+                f"{pairing.platform} {pairing.sender} stands under `people:` in scrubjay.yaml. "
+                "To make an owner of them, move the id to `owner:` there, and start me again."
             )
         chat = Chat(pairing.platform, pairing.account, pairing.chat)  # type: ignore[arg-type]
         welcome = "You are in. What can I do for you?" if standing == "person" else "From now on I am yours. Hello!"
         await self._store.approve(pairing, standing, [Part(chat=chat, text=welcome, purpose="notice")])
         self._people.add(KnownPerson(pairing.platform, pairing.sender, standing, pairing.name))
-        return pairing
+        return pairing, standing
 
     async def reject(self, code: str) -> PendingPairing:
         """Forget a code; raises `PairingRefused` with a sentence."""

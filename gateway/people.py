@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from gateway.access import Standing
-from gateway.store.store import KnownPerson
+from gateway.store.values import KnownPerson
 
 _AT_THE_MACHINE = ("terminal", "owner")
 
@@ -46,11 +46,19 @@ class People:
         """Return the name of a person's shelf: that under `people:`, else `<platform>-<id>`."""
         return self._names.get((platform, sender), f"{platform}-{sender}")
 
+    def is_linked(self, platform: str, sender: str) -> bool:
+        """Tell whether the sender stands under `people:` in the configuration."""
+        return (platform, sender) in self._names
+
+    @property
+    def owners(self) -> list[tuple[str, str]]:
+        """The platform and id of every owner, that of the terminal among them."""
+        return [key for key in {*self._configured, *self._approved} if self.standing(*key) == "owner"]
+
     @property
     def has_owner(self) -> bool:
         """Tell whether anybody beside the terminal is an owner."""
-        known = {*self._configured, *self._approved} - {_AT_THE_MACHINE}
-        return any(self.standing(*key) == "owner" for key in known)
+        return self.owners != [_AT_THE_MACHINE]
 
 
 def _ids(platforms: Mapping[str, Sequence[str]]) -> Iterable[tuple[str, str]]:

@@ -3,19 +3,19 @@
 import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from adapters.base import Adapter, Chat, DeadLetter, Event, Inbound, Migration
 from agents.entries import Note
 from gateway.access import Policy, Standing, Verdict, gate
-from gateway.commands import Call, Commands
+from gateway.commands import Answer, Call, Commands
 from gateway.delivery import Delivery
 from gateway.inbox import Arrival, Inbox, Part, Receipt
 from gateway.lanes import Lanes, Waiting
 from gateway.outbox import Place, place_of
 from gateway.pairing import Pairing
 from gateway.people import People
-from gateway.router import Route, Routing, address_of, route
+from gateway.router import Route, Routing, address_of, owner_sessions, route
 from gateway.sessions import Sessions
 
 log = logging.getLogger(__name__)
@@ -56,28 +56,56 @@ class Reception:
         self._find = find
         self._spawn = spawn
         self._first_message = first_message
+        self._told_places: set[Place] = set()
 
     async def receive(self, events: Sequence[Event]) -> None:
         """Commit events, then let their consequences begin; implements `adapters.base.Receive`."""
         migrations = [self._follow(event) for event in events if isinstance(event, Migration)]
-        arrivals = [self._judge(event) for event in events if isinstance(event, Inbound)]
+        told = set(self._told_places)
+        arrivals = [self._judge(event, told) for event in events if isinstance(event, Inbound)]
         dead = [event for event in events if isinstance(event, DeadLetter)]
         for letter in dead:
             extra = {"action": "dead_letter", "account": f"{letter.platform}/{letter.account}"}
             log.error("an event could not be read: %s", letter.error, extra=extra)
-        for receipt in await self._inbox.accept(arrivals, migrations=migrations, dead=dead):
+        receipts = await self._inbox.accept(arrivals, migrations=migrations, dead=dead)
+        self._told_places |= told
+        for receipt in receipts:
             self._go_on(receipt)
 
     async def take_up(self, *, younger_than_seconds: float) -> int:
-        """Go on with what the last process accepted and did not finish; return how many were too old and dropped."""
-        open_, dropped = await self._inbox.take_up(younger_than_seconds=younger_than_seconds)
-        for held in open_:
+        """Go on with what the last process accepted and did not finish; return how many were too old and dropped.
+
+        What came to accounts that this process does not connect waits for one that does.
+        """
+        terminals = [("terminal", agent) for agent in self._routing.agents]
+        taken = await self._inbox.take_up(
+            younger_than_seconds=younger_than_seconds,
+            owner_sessions=owner_sessions(
+                self._routing, owners=self._people.owners, accounts=[*self._policies, *terminals]
+            ),
+            notice=lambda count, chat: self._too_old(count, chat, hours=younger_than_seconds / 3_600),
+        )
+        refused = []
+        for held in taken.open:  # all at once: the rows of a turn have to be there when its lane begins
             standing, verdict = self._standing(held.message)
-            if verdict.decision == "admit":
+            if verdict.decision != "admit":  # the rules were changed meanwhile
+                refused.append(held.seq)
+            elif self._is_served(held.message.chat):
                 self._hand_over(held.seq, held.message, standing, turn=held.turn)
-            else:  # the rules were changed meanwhile
-                await self._inbox.close_rows([held.seq], "dropped")
-        return dropped
+        if refused:
+            await self._inbox.close_rows(refused, "dropped")
+        if taken.told is not None:
+            self._delivery.wake(place_of(taken.told))
+        return taken.dropped
+
+    def _too_old(self, count: int, chat: Chat | None, *, hours: float) -> Part:
+        """Return what an owner is told about messages that nobody answers any more; who never wrote, in the terminal."""
+        messages, still = ("1 message", "it") if count == 1 else (f"{count} messages", "what")
+        text = (
+            f"While I was not running, {messages} waited for more than {hours:g} hours, so I did not answer. "
+            f"Please send {still} again{'' if count == 1 else ' that still matters'}."
+        )
+        return Part(chat or Chat("terminal", self._routing.default_agent, "local"), text, purpose="notice")
 
     def explain(self, message: Inbound) -> tuple[Verdict, Route]:
         """Return what would be decided about a message, and why; nothing is stored."""
@@ -89,6 +117,9 @@ class Reception:
         first = self._first_id(migration.old)
         self._aliases[place_of(migration.new)] = first
         return Migration(replace(migration.old, id=first), migration.new)
+
+    def _is_served(self, chat: Chat) -> bool:
+        return self._find(chat.platform, chat.account) is not None
 
     def _first_id(self, chat: Chat) -> str:
         return self._aliases.get(place_of(chat), chat.id)
@@ -108,20 +139,30 @@ class Reception:
         address = address_of(message, chat_id=self._first_id(message.chat))
         return route(address, standing=standing, shelf_name=shelf_name, routing=self._routing)
 
-    def _judge(self, message: Inbound) -> Arrival:
-        """Decide about one message."""
+    def _judge(self, message: Inbound, told: set[Place]) -> Arrival:
+        """Decide about one message. A refusal is told a chat once: `told` has those that know, and takes this one in."""
         standing, verdict = self._standing(message)
         session = self._route(message, standing).session
         if verdict.decision == "admit" and not message.clean.strip() and not message.attachments:
             verdict = Verdict("ignore", "nothing is in it")
         if verdict.decision == "admit":
             return Arrival(message, session, admitted=True)
-        extra = {"action": "not_admitted", "account": f"{message.chat.platform}/{message.chat.account}"}
-        log.info("not admitted: %s", verdict.reason, extra=extra)
+        self._log_refusal(message, verdict)
         if verdict.decision == "pair":
             return Arrival(message, session, admitted=False, pairing=self._pairing.request(message.chat))
-        told = (Part(message.chat, verdict.reason, purpose="notice"),) if verdict.decision == "tell" else ()
-        return Arrival(message, session, admitted=False, told=told)
+        place = place_of(message.chat)
+        if verdict.decision != "tell" or place in told:
+            return Arrival(message, session, admitted=False)
+        told.add(place)
+        return Arrival(message, session, admitted=False, told=(Part(message.chat, verdict.reason, purpose="notice"),))
+
+    @staticmethod
+    def _log_refusal(message: Inbound, verdict: Verdict) -> None:
+        """Log it with the ids that an owner needs to change it; what a group says among itself is no event."""
+        level = logging.INFO if message.addressed else logging.DEBUG
+        chat = message.chat
+        ids = {"account": f"{chat.platform}/{chat.account}", "chat": chat.id, "sender": message.sender.id}
+        log.log(level, "not admitted: %s", verdict.reason, extra={"action": "not_admitted"} | ids)
 
     def _go_on(self, receipt: Receipt) -> None:
         arrival = receipt.arrival
@@ -130,7 +171,8 @@ class Reception:
             self._first_message()
             self._hand_over(receipt.seq, message, self._standing(message)[0])
         elif receipt.kind == "reworded_late":
-            self._spawn(self._note_edit(arrival), "note an edit")
+            if arrival.admitted:  # else it was never answered, and what strangers write stays out of transcripts
+                self._spawn(self._note_edit(arrival), "note an edit")
         elif arrival.told or arrival.pairing:
             self._delivery.wake(place_of(message.chat))
 
@@ -145,28 +187,32 @@ class Reception:
             self._spawn(self._drop(dropped), "say what was dropped")
 
     async def _command(self, seq: int, call: Call) -> None:
-        text = await self._commands.answer(call)
-        chat = call.message.chat
-        await self._inbox.close_rows([seq], "replied", self._parts(chat, text, call.message.id))
-        self._delivery.wake(place_of(chat))
+        answer = await self._commands.answer(call)
+        await self._inbox.close_rows([seq], "replied", self._parts(call.message, answer))
+        self._delivery.wake(place_of(call.message.chat))
 
-    def _parts(self, chat: Chat, text: str, answers: str) -> list[Part]:
+    def _parts(self, message: Inbound, answer: Answer) -> list[Part]:
+        """Make the parts of a command's answer; what was refused is a notice, so that a script can tell the two apart."""
+        chat = message.chat
         adapter = self._find(chat.platform, chat.account)
-        texts = adapter.parts(text) if adapter else [text]
-        last = len(texts) - 1
-        return [
-            Part(chat, piece, purpose="command", answers=(answers,) if number == last else ())
-            for number, piece in enumerate(texts)
-        ]
+        texts = adapter.parts(answer.text) if adapter else [answer.text]
+        purpose: Literal["notice", "command"] = "notice" if answer.refused else "command"
+        names_question = message.kind == "group" or chat.platform == "terminal"  # where others write as well
+        reply_to = message.id if names_question else None
+        *first, last = [Part(chat, text, purpose=purpose, reply_to=reply_to) for text in texts]
+        return [*first, replace(last, answers=(message.id,))]
 
     async def _drop(self, dropped: Sequence[Waiting]) -> None:
-        chat = dropped[0].message.chat
-        count = "This message" if len(dropped) == 1 else f"These {len(dropped)} messages"
-        text = f"{count} came while too many were waiting, so I left {'it' if len(dropped) == 1 else 'them'} out."
-        part = Part(chat, text, purpose="notice", answers=tuple(item.message.id for item in dropped))
-        reply_to = dropped[-1].message.id
-        await self._inbox.close_rows([item.seq for item in dropped], "dropped", [replace(part, reply_to=reply_to)])
-        self._delivery.wake(place_of(chat))
+        by_chat: dict[Chat, list[Waiting]] = {}
+        for item in dropped:
+            by_chat.setdefault(item.message.chat, []).append(item)
+        for chat, items in by_chat.items():
+            what, it = ("this message", "it") if len(items) == 1 else (f"{len(items)} messages", "them")
+            text = f"Too many messages came at once, so I left {what} out. Please send {it} again later."
+            ids = tuple(item.message.id for item in items)
+            part = Part(chat, text, purpose="notice", reply_to=ids[-1], answers=ids)
+            await self._inbox.close_rows([item.seq for item in items], "dropped", [part])
+            self._delivery.wake(place_of(chat))
 
     async def _note_edit(self, arrival: Arrival) -> None:
         message = arrival.message

@@ -1,6 +1,6 @@
 """Which agent answers, under which session key, before which audience: pure, and able to say why."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from adapters.base import Inbound
@@ -85,6 +85,24 @@ def route(address: Address, *, standing: Standing, shelf_name: str, routing: Rou
     audience = _audience(address, standing, shelf_name)
     key = f"agent:{agent}:{_conversation(address, audience, routing)}"
     return Route(agent, key, audience, why, runner_up)
+
+
+def owner_sessions(
+    routing: Routing, *, owners: Iterable[tuple[str, str]], accounts: Iterable[tuple[str, str]]
+) -> list[str]:
+    """Return the keys of every private conversation that owners can have; both are pairs that begin with a platform."""
+    owners = tuple(owners)
+    conversations = {
+        _conversation(
+            Address(platform, account, sender, sender, private=True, chat_now=sender), Audience(OWNER), routing
+        )
+        for platform, account in accounts
+        for of, sender in owners
+        if of == platform
+    }
+    return [
+        f"agent:{agent}:{conversation}" for agent in sorted(routing.agents) for conversation in sorted(conversations)
+    ]
 
 
 def _agent(address: Address, routing: Routing) -> tuple[str, str, str | None]:

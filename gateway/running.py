@@ -1,6 +1,8 @@
 """Running the gateway from the command line: until stopped, under a chat window, or for a single command."""
 
 import asyncio
+import logging
+import os
 import signal
 import sys
 from collections.abc import Coroutine
@@ -12,33 +14,52 @@ from adapters.terminal.client import NotConnected, connect
 from adapters.terminal.protocol import Done, Message, Problem
 from gateway.app import Gateway, open_gateway
 from gateway.config import Config
-from gateway.errors import HomeBusy
+from gateway.errors import GatewayError, HomeBusy
 from gateway.home import Home
 from gateway.logs import start_logging
+from memory.errors import MemoryStoreError
+from scrubjay import __version__
+
+log = logging.getLogger(__name__)
 
 
-def serve(config: Config) -> int:
+def serve(config: Config, home: Home) -> int:
     """Serve every account until SIGINT or SIGTERM; return the exit code."""
     start_logging(config)
-    return asyncio.run(_until_stopped(config))
+    return _finished(_until_stopped(config, home))
 
 
-async def _until_stopped(config: Config) -> int:
+async def _until_stopped(config: Config, home: Home) -> int:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    async with open_gateway(config):
+    async with open_gateway(config) as gateway:
+        _say_what_is_served(gateway, home)
         await stop.wait()
+    log.info("stopped", extra={"action": "stopped"})
     return 0
+
+
+def _say_what_is_served(gateway: Gateway, home: Home) -> None:
+    log.info("scrubjay %s is running", __version__, extra={"action": "running", "home": str(home.root)})
+    for agent in gateway.agents.values():
+        extra = {"action": "serving", "agent": agent.id}
+        log.info("answers with %s", f"the {agent.note}" if agent.note else agent.model.name, extra=extra)
+    if not any(gateway.config.channels.by_platform.values()):
+        where = f"channels in {home.config}" if home.config.exists() else f"{home.config}; `scrubjay init` writes it"
+        sentence = "no account is configured, so only `scrubjay chat` can talk to the agents; accounts come under %s"
+        log.warning(sentence, where, extra={"action": "no_account"})
 
 
 def chat_here(config: Config, home: Home, *, agent: str, demo: bool) -> int:
     """Open a chat window: on a gateway of its own, or on the one that runs already; return the exit code."""
+    if sys.stdin is None:  # closed before we started: nothing is piped in, and nobody types
+        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115
     interactive = sys.stdin.isatty() and sys.stdout.isatty()
     home.prepare()
     start_logging(config, file=home.log if interactive else None, level=None if interactive else "warning")
-    return _cancellable(_chat(config, home, agent=agent, demo=demo, interactive=interactive))
+    return _finished(_chat(config, home, agent=agent, demo=demo, interactive=interactive), log_file=home.log)
 
 
 async def _chat(config: Config, home: Home, *, agent: str, demo: bool, interactive: bool) -> int:
@@ -70,7 +91,7 @@ def command_here(config: Config, home: Home, text: str) -> int:
     """Give one command to the gateway as its owner, starting one without accounts if none runs; return the exit code."""
     home.prepare()
     start_logging(config, level="warning")
-    return _cancellable(_command(config, home, text))
+    return _finished(_command(config, home, text))
 
 
 async def _command(config: Config, home: Home, text: str) -> int:
@@ -89,25 +110,38 @@ async def _give(socket: Path, agent: str, text: str) -> int:
         return 1
     try:
         asked = link.say(text)
+        code = 0
         async for line in link.lines():
             match line:
                 case Message():
-                    sys.stdout.write(f"{line.text}\n")
+                    answered = line.reply_to == asked and line.purpose == "command"
+                    if line.reply_to == asked and not answered:
+                        code = 1  # it was refused
+                    (sys.stdout if answered else sys.stderr).write(f"{line.text}\n")
                     link.shown(line.key)
                 case Problem():
                     sys.stderr.write(f"{line.text}\n")
                     return 1
                 case Done(ids) if asked in ids:
-                    return 0
+                    return code
         sys.stderr.write("The gateway went away before it answered.\n")
         return 1
     finally:
         await link.close()
 
 
-def _cancellable(work: Coroutine[Any, Any, int]) -> int:
-    """Run until done; Ctrl-C ends it without a traceback."""
+def _finished(work: Coroutine[Any, Any, int], *, log_file: Path | None = None) -> int:
+    """Run until done. Ctrl-C ends it without a traceback; a fault of ours is logged, so that secrets are masked in it."""
     try:
         return asyncio.run(work)
     except KeyboardInterrupt:
         return 130
+    except (GatewayError, MemoryStoreError):
+        raise
+    except Exception as error:
+        if isinstance(error, OSError) and error.filename is not None:  # a folder or file that is not ours to use
+            raise GatewayError(f"{error.filename} cannot be used: {error.strerror}.") from error
+        log.critical("a fault ended scrubjay", exc_info=True, extra={"action": "fault"})
+        where = f" The details are in {log_file}." if log_file is not None and log_file.exists() else ""
+        sys.stderr.write(f"Something broke that should not have.{where}\n")
+        return 1

@@ -2,11 +2,13 @@
 
 import asyncio
 import logging
+import threading
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -38,9 +40,22 @@ class Threads:
 
 @dataclass(slots=True)
 class _Open:
+    """An open transcript. Whoever touches its file, in whichever thread, holds `lock`.
+
+    A thread goes on writing when the task that asked for it is cancelled; a lock of tasks would be free too early.
+    """
+
     transcript: Transcript
-    lock: asyncio.Lock
+    lock: threading.Lock = field(default_factory=threading.Lock)
     users: int = 0
+
+    def append(self, record: Record, now: datetime) -> None:
+        with self.lock:
+            self.transcript.append(record, now=now)
+
+    def close(self) -> None:
+        with self.lock:
+            self.transcript.close()
 
 
 class Session:
@@ -48,20 +63,18 @@ class Session:
 
     def __init__(self, session_id: str, opened: _Open, threads: Threads, clock: Clock) -> None:
         self.id = session_id
-        self._transcript = opened.transcript
-        self._lock = opened.lock
+        self._opened = opened
         self._threads = threads
         self._clock = clock
 
     @property
     def entries(self) -> tuple[Entry, ...]:
         """All entries so far, oldest first."""
-        return tuple(self._transcript.entries)
+        return self._opened.transcript.entries
 
     async def append(self, record: Record) -> None:
-        """Write one entry; returns once it is on disk."""
-        async with self._lock:  # a late edit is noted while a turn is writing
-            await self._threads(lambda: self._transcript.append(record, now=self._clock.now()))
+        """Write one entry; returns once it is on disk. Raises OSError when it cannot be written."""
+        await self._threads(self._opened.append, record, self._clock.now())
 
 
 class Sessions:
@@ -73,16 +86,14 @@ class Sessions:
         self._threads = threads
         self._clock = clock
         self._open: OrderedDict[str, _Open] = OrderedDict()
-        self._opening = asyncio.Lock()
+        self._loading: dict[str, asyncio.Task[None]] = {}
 
     @asynccontextmanager
     async def use(self, key: str, agent: str) -> AsyncIterator[Session]:
         """Give the session of a key, making it if there is none; its transcript stays open while it is in use."""
         session_id = await self._store.open_session(key, agent=agent, new_id=new_session_id(self._clock.now()))
-        entry = self._open.get(session_id)
-        if entry is None:
-            async with self._opening:  # a command and a turn may ask for the same transcript at once
-                entry = self._open.get(session_id) or await self._load(session_id, key, agent)
+        while (entry := self._open.get(session_id)) is None:
+            await self._loaded(session_id, key, agent)
         entry.users += 1
         self._open.move_to_end(session_id)
         try:
@@ -91,22 +102,29 @@ class Sessions:
             entry.users -= 1
             self._shrink()
 
-    async def _load(self, session_id: str, key: str, agent: str) -> _Open:
+    async def _loaded(self, session_id: str, key: str, agent: str) -> None:
+        """Open a transcript once, however many ask for it at a time, and whoever of them is cancelled meanwhile."""
+        task = self._loading.get(session_id)
+        if task is None:
+            task = self._loading[session_id] = asyncio.create_task(self._load(session_id, key, agent))
+            task.add_done_callback(lambda _: self._loading.pop(session_id))
+        await asyncio.shield(task)
+
+    async def _load(self, session_id: str, key: str, agent: str) -> None:
         path = transcript_path(self._state, agent=agent, session=session_id)
         header = Header(session_id, key, agent, self._clock.now())
         transcript = await self._threads(lambda: Transcript.open(path, header=header))
         for problem in transcript.problems:
             log.warning(problem, extra={"action": "transcript_damaged", "session": key})
-        entry = self._open[session_id] = _Open(transcript, asyncio.Lock())
-        return entry
+        self._open[session_id] = _Open(transcript)
 
     def _shrink(self) -> None:
         idle = [session_id for session_id, entry in self._open.items() if not entry.users]
         for session_id in idle[: max(0, len(self._open) - KEPT_OPEN)]:
-            self._open.pop(session_id).transcript.close()
+            self._open.pop(session_id).close()
 
     def close(self) -> None:
         """Close every transcript."""
         for entry in self._open.values():
-            entry.transcript.close()
+            entry.close()
         self._open.clear()

@@ -69,7 +69,7 @@ def safe_name(name: str) -> str:
 
 def well_formed(text: str) -> str:
     """Return `text` as UTF-8 can hold it: surrogate pairs joined, lone surrogates replaced by U+FFFD."""
-    if not _SURROGATE.search(text):
+    if text.isascii() or not _SURROGATE.search(text):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 

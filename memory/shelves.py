@@ -68,7 +68,9 @@ def encode_id(text: str) -> str:
 
     The mapping is reversible, so two ids never meet in one folder.
     """
-    return "".join(c if _SAFE.fullmatch(c) else "".join(f"%{b:02X}" for b in c.encode("utf-8", "surrogatepass")) for c in text)
+    return "".join(
+        c if _SAFE.fullmatch(c) else "".join(f"%{b:02X}" for b in c.encode("utf-8", "surrogatepass")) for c in text
+    )
 
 
 def person_shelf(name: str) -> str:

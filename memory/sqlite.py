@@ -5,6 +5,7 @@ import queue
 import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -102,11 +103,11 @@ class Database:
         return await result
 
     async def close(self) -> None:
-        """Finish the jobs that wait, then close the file."""
+        """Finish the jobs that wait, then close the file; whoever calls it again waits for the same end."""
         if not self._closed:
             self._closed = True
             self._jobs.put(None)
-            await asyncio.to_thread(self._thread.join)
+        await asyncio.to_thread(self._thread.join)
 
     def _serve(self) -> None:
         open_ = True
@@ -125,23 +126,29 @@ class Database:
 
     def _commit(self, batch: Sequence[_Job]) -> list[Any]:
         """Run the jobs in one transaction; return a result or an exception for each."""
-        outcomes: list[Any] = []
         try:
             self._connection.execute("BEGIN IMMEDIATE")
-            for job in batch:
-                self._connection.execute("SAVEPOINT job")
-                try:
-                    outcomes.append(job.work(self._transaction))
-                except Exception as error:
-                    self._connection.execute("ROLLBACK TO job")
-                    outcomes.append(error)
-                self._connection.execute("RELEASE job")
+            outcomes = [self._attempt(job) for job in batch]
             self._connection.execute("COMMIT")
-        except apsw.Error as error:
+        except Exception as error:
             if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
+                with suppress(apsw.Error):  # the first error is the one to tell
+                    self._connection.execute("ROLLBACK")
             return [error] * len(batch)
         return outcomes
+
+    def _attempt(self, job: _Job) -> Any:
+        """Run one job in a savepoint; return its result or its exception. Raises what took the whole transaction along."""
+        self._connection.execute("SAVEPOINT job")
+        try:
+            outcome = job.work(self._transaction)
+        except Exception as error:
+            if not self._connection.in_transaction:  # a full disk, for one, makes SQLite roll everything back
+                raise
+            self._connection.execute("ROLLBACK TO job")
+            outcome = error
+        self._connection.execute("RELEASE job")
+        return outcome
 
     @staticmethod
     def _hand_out(batch: Sequence[_Job], outcomes: Sequence[Any]) -> None:
@@ -154,9 +161,8 @@ class Database:
                 else:
                     job.result.set_result(outcome)
 
-        loop = batch[0].loop
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(settle)
+        with suppress(RuntimeError):  # the event loop is closed: nobody waits for the results
+            batch[0].loop.call_soon_threadsafe(settle)
 
 
 def load_statements(folder: Traversable) -> dict[str, str]:
@@ -192,10 +198,10 @@ def _connect(path: Path, migrations: Sequence[str]) -> apsw.Connection:
                 f"{path} was written by a newer version of Scrubjay (schema {version}; this one knows {len(migrations)}). "
                 "Install the newer version again."
             )
-        connection.execute(_PRAGMAS)
+        _run_all(connection, _PRAGMAS)
         for number, sql in enumerate(migrations[version:], start=version + 1):
             with connection:
-                connection.execute(sql)
+                _run_all(connection, sql)
                 connection.execute(f"PRAGMA user_version = {number}")
     except BaseException:
         connection.close()
@@ -203,12 +209,19 @@ def _connect(path: Path, migrations: Sequence[str]) -> apsw.Connection:
     return connection
 
 
+def _run_all(connection: apsw.Connection, sql: str) -> None:
+    """Run every statement of a script; without being read, a statement that returns a row would hold up the rest."""
+    for _ in connection.execute(sql):
+        pass
+
+
 def _check(connection: apsw.Connection, path: Path) -> int:
     """Return the schema's number; `DatabaseDamaged` when the file is not a sound database."""
     try:
         verdict = connection.pragma("quick_check", 1)
         if verdict != "ok":
-            raise DatabaseDamaged(f"{path} is damaged ({verdict}). Move it aside or restore it from a backup.")
+            what = str(verdict).splitlines()[-1]
+            raise DatabaseDamaged(f"{path} is damaged ({what}). Move it aside or restore it from a backup.")
         return int(str(connection.pragma("user_version")))
     except (apsw.NotADBError, apsw.CorruptError) as error:
         raise DatabaseDamaged(f"{path} is damaged ({error}). Move it aside or restore it from a backup.") from error

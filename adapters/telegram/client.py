@@ -119,7 +119,10 @@ class TelegramAdapter:
         return await self._asked(self._downloaded(file.file_path or "", max_bytes), repeatable=True)
 
     async def show(self, activity: Activity) -> None:
-        """Show typing while we work; it vanishes by itself. Never raises; keeps still while Telegram asks for that."""
+        """Show typing while we work; it vanishes by itself. Raises `Transient` when Telegram asks for silence, else nothing.
+
+        While the silence lasts, nothing is asked of Telegram.
+        """
         chat = activity.chat
         if activity.phase != "working" or self._typing_is_paused(chat.id):
             return
@@ -128,6 +131,8 @@ class TelegramAdapter:
             await self._asked(self._bot.send_chat_action(action="typing", read_timeout=5, **place))
         except AdapterError as error:
             self._pause_typing(chat.id, error)
+            if isinstance(error, Transient) and error.retry_after_seconds:
+                raise
             log.debug("typing not shown: %s", error, extra={"action": "show", "account": self.account})
 
     async def close(self) -> None:

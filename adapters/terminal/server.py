@@ -87,14 +87,15 @@ class TerminalAdapter:
     """All agents of this gateway in the terminal. The `account` of its chats is the agent's id, the chat id `local`.
 
     `greeting` gives the lines that a window of an agent shows first, `uid` is the user who may connect. A message sent
-    while no window of its agent is open raises `Transient`, without a time, because a window may open at any moment:
-    it stays in the outbox, and `on_connect` is called with the chat when one opens, so that delivery can try again at
-    once. `send` returns when a window says that it has shown the message; when all are closed before, `Unknown`.
+    while no window of its agent is open raises `NobodyThere`, because one may open at any moment: it stays in the outbox,
+    and `on_connect` is called with the chat when one opens, so that delivery can try again at once. `send` returns when
+    a window says that it has shown the message; when all are closed before, `Unknown`.
     """
 
     platform: Platform = "terminal"
     account = "local"
     healthy_within_seconds: float | None = None
+    heard_at = 0.0  # nobody needs to write here
 
     def __init__(
         self,
@@ -151,7 +152,7 @@ class TerminalAdapter:
         """Write a message or a file's path to the agent's windows; return its key when one of them has shown it."""
         windows = [window for window in self._windows if window.chat == message.chat]
         if not windows:
-            raise Transient("no terminal is connected")
+            raise NobodyThere("no terminal is connected")
         shown: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         delivery = _Delivery(message.chat, _line_of(message), shown)
         self._deliveries.add(delivery)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from agents.base import Block, Message, Request, ToolSpec
+from memory.paths import well_formed
 
 _CACHEABLE = frozenset({"text", "image", "document", "tool_use", "tool_result"})
 _MARK = {"cache_control": {"type": "ephemeral"}}
@@ -33,12 +34,8 @@ def parameters_of(model: str, request: Request) -> dict[str, Any]:
 
 
 def encoded(parameters: dict[str, Any]) -> bytes:
-    """Return parameters as compact JSON in UTF-8."""
-    text = json.dumps(parameters, ensure_ascii=False, separators=(",", ":"))
-    try:
-        return text.encode()
-    except UnicodeEncodeError:  # a lone surrogate, which the server would refuse in every later request as well
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
+    """Return parameters as compact JSON in UTF-8, without lone surrogates: the server would refuse them again and again."""
+    return well_formed(json.dumps(parameters, ensure_ascii=False, separators=(",", ":"))).encode()
 
 
 def _tools(tools: Sequence[ToolSpec], *, marked: bool) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from typing import Any, NoReturn, cast, get_args
 from agents.base import Block, Response, StopReason, Usage
 from agents.errors import ContextOverflow, ModelUnavailable
 from agents.providers.messages_refusals import kind_and_message, masked, refusal
+from memory.paths import well_formed
 
 _STOP_REASONS = frozenset(get_args(StopReason))
 _COUNTERS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
@@ -154,7 +155,7 @@ class _Block:
             citations = {"citations": self._citations} if self._citations else {}
             return {"type": "text", "text": text, **citations} if text else None
         if self._kind == "thinking":
-            signed = {"type": "thinking", "thinking": _mended(text), "signature": self._signature}
+            signed = {"type": "thinking", "thinking": well_formed(text), "signature": self._signature}
             return signed if self._signature else None
         if self._kind == "tool_use":
             arguments = self._start["input"] if self.whole else {}
@@ -165,7 +166,7 @@ class _Block:
         """Note text and return it, without a surrogate at its end: the other half comes with the next piece."""
         text = self._half + text
         self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
-        text = _mended(text[:-1] if self._half else text)
+        text = well_formed(text[:-1] if self._half else text)
         self._text.append(text)
         return text
 
@@ -186,12 +187,3 @@ def _string(value: object) -> str:
 
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no JSON, and the server would not take it back")
-
-
-def _mended(text: str) -> str:
-    """Return text in which surrogate pairs are joined and lone halves are U+FFFD."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text

@@ -38,14 +38,15 @@ class ToolContext:
     """What the tools of one turn work with.
 
     `day_note` is the path of today's note on the own shelf, relative to the workspace. `session` and `sources`, the ids
-    of the messages that the turn answers, tell the journal where a write came from. `outgoing` takes the files to send.
+    of the messages that the turn answers so far, tell the journal where a write came from. `outgoing` takes the files to
+    send.
     """
 
     files: ShelfFiles
     audience: Audience
     day_note: str
     session: str
-    sources: tuple[str, ...]
+    sources: Sequence[str]
     journal: Journal
     run_blocking: RunBlocking
     outgoing: list[OutgoingFile] = field(default_factory=list)

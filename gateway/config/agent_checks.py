@@ -35,16 +35,18 @@ def _workspaces(case: Case) -> Iterator[Finding]:
             sentence = "an agent must not reach the gateway's own files; choose a folder that does not hold them"
             yield Finding(path, sentence, also=(("home",),))
         for other in names[:index]:
-            if here.is_relative_to(real[other]) or real[other].is_relative_to(here):
-                how = (
-                    "the same folder as"
-                    if here == real[other]
-                    else "inside"
-                    if len(here.parts) > len(real[other].parts)
-                    else "around"
-                )
+            if how := _overlap(here, real[other]):
                 sentence = f"this is {how} agents.{other}.workspace; every agent needs a folder of its own"
                 yield Finding(path, sentence, also=(("agents", other, "workspace"),))
+
+
+def _overlap(here: Path, there: Path) -> str | None:
+    """Say how one folder lies to another, or None when they do not meet."""
+    if here == there:
+        return "the same folder as"
+    if here.is_relative_to(there):
+        return "inside"
+    return "around" if there.is_relative_to(here) else None
 
 
 def _windows(case: Case) -> Iterator[Finding]:

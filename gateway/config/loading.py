@@ -88,10 +88,10 @@ class _Loading:
         if user_home is None and environment.get("HOME"):
             user_home = Path(environment["HOME"])
         self._places = Places(folder, user_home)
-        if home is not None:
-            self._values = {**self._values, "home": home.absolute()}
         for path in source.spoiled:
             self._take_out(path)
+        if home is not None:
+            self._values = {**self._values, "home": home.absolute()}
 
     def run(self, zone_exists: Callable[[str], bool]) -> Config:
         """Return the configuration, or raise `ConfigInvalid` with all that is wrong."""
@@ -104,29 +104,28 @@ class _Loading:
         return case.config
 
     def _read(self) -> Config:
-        while True:
-            values, places = self._completed()
-            try:
-                return Config.model_validate(values, context=places)
-            except ValidationError as error:
-                details = error.errors(include_url=False, include_input=False)
-            for detail in details:
-                finding = finding_of(detail, self._source, Config)
-                if finding.path not in self._spoiled:
-                    self._problems.append(self._source.problem(finding.path, finding.sentence))
-                if finding.meant is not None and not self._source.has(finding.meant):
-                    self._spoiled.add(finding.meant)
-                self._take_out(finding.path, key=detail["loc"][-1] == "[key]")
+        try:
+            return self._validated()
+        except ValidationError as error:
+            details = error.errors(include_url=False, include_input=False)
+        for detail in details:
+            finding = finding_of(detail, self._source, Config)
+            if finding.path not in self._spoiled:
+                self._problems.append(self._source.problem(finding.path, finding.sentence))
+            if finding.meant is not None and not self._source.has(finding.meant):
+                self._spoiled.add(finding.meant)
+            self._take_out(finding.path, key=detail["type"] == "unknown_key")
+        return self._validated()  # nothing is left to refuse; if there is, it is a fault of ours
+
+    def _validated(self) -> Config:
+        values, places = self._completed()
+        return Config.model_validate(values, context=places)
 
     def _take_out(self, path: KeyPath, *, key: bool = False) -> None:
-        """Put the default in place of an unreadable setting, or drop what is around it if that was refused too."""
-        again = path in self._spoiled
+        """Put the default, or what is as good, in place of a setting that cannot be read, or drop an unknown `key`."""
         self._spoiled.add(path)
-        if again and len(path) > 1:
-            self._take_out(path[:-1], key=True)
-            return
         stand_in: object = _STAND_IN if isinstance(path[-1], int) else None
-        if not (key or again) and is_group(annotation_at(Config, path)):
+        if not key and is_group(annotation_at(Config, path)):
             stand_in = {}
         self._values = _replaced(self._values, path, stand_in)
 

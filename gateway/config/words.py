@@ -58,12 +58,11 @@ def closest(word: object, known: Iterable[str]) -> str:
 
 def finding_of(error: ErrorDetails, source: SettingsFile, root: type[Settings]) -> Finding:
     """Return one of pydantic's errors as a finding."""
-    path = tuple(step for step in error["loc"] if step != "[key]")
-    kind, context = error["type"], error.get("ctx", {})
+    path, kind, context = error["loc"], error["type"], error.get("ctx", {})
     if kind == "extra_forbidden":
         return _unknown_key(path, source, list(annotation_at(root, path[:-1]).model_fields))
     if kind == "unknown_key":
-        return _unknown_key(path, source, str(context["known"]).split())
+        return _unknown_key(path[:-1], source, str(context["known"]).split())  # the last step says that it is a key
     if kind == "sentence":
         return Finding(path, str(context["sentence"]))
     value = source.at(path)

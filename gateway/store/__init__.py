@@ -1,5 +1,6 @@
 """The gateway's one SQLite file: inbox, outbox, sessions, people and pairing codes."""
 
-from gateway.store.store import KnownPerson, PendingPairing, Store
+from gateway.store.store import Store
+from gateway.store.values import Guesses, KnownPerson, PendingPairing
 
-__all__ = ["KnownPerson", "PendingPairing", "Store"]
+__all__ = ["Guesses", "KnownPerson", "PendingPairing", "Store"]

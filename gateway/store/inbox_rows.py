@@ -1,10 +1,13 @@
 """Inbox rows to and from values; each function runs inside a transaction of the store."""
 
+import json
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from adapters.base import Inbound
-from gateway.inbox import Arrival, Held, Part, Receipt, ReceiptKind
+from adapters.base import Chat, Inbound
+from gateway.inbox import Arrival, Held, Part, Receipt, ReceiptKind, TakenUp
+from gateway.store import outbox_rows
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -58,6 +61,22 @@ def accept(tx: "Transaction", arrival: Arrival, now: float) -> Receipt:
     return _take_up(tx, arrival)
 
 
+def take_up(
+    tx: "Transaction", *, since: float, now: float, sessions: Sequence[str], notice: Callable[[int, Chat | None], Part]
+) -> TakenUp:
+    """Drop rows from before `since`, saying so in the newest chat of the sessions; return what is still open."""
+    dropped = tx.run("inbox_drop_old", since=since, now=now)
+    told: Chat | None = None
+    if dropped:
+        newest = tx.one("inbox_newest_chat", sessions=json.dumps(sessions))
+        part = notice(
+            dropped, Chat(newest["platform"], newest["account"], newest["chat"], newest["thread"]) if newest else None
+        )
+        outbox_rows.add(tx, [part], now)
+        told = part.chat
+    return TakenUp(tuple(held(row) for row in tx.all("inbox_open", since=since)), dropped, told)
+
+
 def _key(arrival: Arrival) -> dict[str, object]:
     chat = arrival.message.chat
     return {"platform": chat.platform, "account": chat.account, "chat": chat.id, "message_id": arrival.message.id}
@@ -80,6 +99,8 @@ def _reword(tx: "Transaction", arrival: Arrival) -> Receipt:
         return Receipt("ignored", arrival, 0)
     if row["state"] == "ignored":
         return _take_up(tx, arrival)
+    if not arrival.admitted:
+        return Receipt("ignored", arrival, 0)
     if tx.run("inbox_reword", seq=row["seq"], message=encode(arrival.message)):
         return Receipt("reworded", arrival, row["seq"])
     return Receipt("reworded_late", arrival, row["seq"])

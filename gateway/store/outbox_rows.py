@@ -54,7 +54,6 @@ def _parcel(row: "Row") -> Parcel:
         message=message,
         answers=tuple(json.loads(row["answers"])),
         attempts=row["attempts"],
-        not_before=row["not_before"],
         created_at=row["created_at"],
         doubtful=bool(row["doubtful"]),
     )
@@ -75,11 +74,20 @@ def again(tx: "Transaction", parcel: Parcel, not_before: float, error: str) -> N
     )
 
 
+def recover(tx: "Transaction", *, hold: bool, since: float) -> int:
+    """Let parts go that were found half-way, or hold them; return how many there were."""
+    if hold:
+        return tx.run("outbox_hold_interrupted")
+    return tx.run("outbox_repeat_interrupted") + tx.run("outbox_release_held", since=since)
+
+
 def resplit(tx: "Transaction", parcel: Parcel, texts: Sequence[str]) -> None:
-    """Put smaller parts where one was, before everything that follows it."""
+    """Put smaller parts where one was, before everything that follows it, be that the rest of an earlier splitting."""
     count = len(texts)
+    place = tx.one("outbox_room", seq=parcel.seq)
+    room = place["room"] if place else 1.0
     answers = json.dumps(parcel.answers)
     tx.run("outbox_retext", seq=parcel.seq, text=texts[0], answers=answers if count == 1 else "[]")
     for number, text in enumerate(texts[1:], start=1):
         last = answers if number == count - 1 else "[]"
-        tx.run("outbox_insert_after", like=parcel.seq, offset=number / count, text=text, answers=last)
+        tx.run("outbox_insert_after", like=parcel.seq, offset=room * number / count, text=text, answers=last)

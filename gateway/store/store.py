@@ -1,64 +1,20 @@
 """The store: inbox, outbox, sessions and people over one SQLite file; the only module that asks it."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
-from adapters.base import DeadLetter, Migration
-from gateway.inbox import Arrival, Held, Outcome, Part, Receipt
+from adapters.base import Chat, DeadLetter, Migration
+from gateway.inbox import Arrival, Held, Outcome, Part, Receipt, TakenUp
 from gateway.outbox import Parcel, Place, place_of
 from gateway.store import inbox_rows, outbox_rows
+from gateway.store.values import Backlog, Guesses, KnownPerson, PendingPairing
 from memory.clock import Clock
 from memory.sqlite import Database, load_migrations, load_statements
 
 if TYPE_CHECKING:
     from memory.sqlite import Transaction
-
-
-@dataclass(frozen=True, slots=True)
-class KnownPerson:
-    """Somebody whom the owner approved by a code, or an owner made that way."""
-
-    platform: str
-    sender: str
-    standing: Literal["owner", "person"]
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class PendingPairing:
-    """A code that waits for the owner; times are Unix seconds."""
-
-    code: str
-    platform: str
-    account: str
-    sender: str
-    name: str
-    chat: str
-    created_at: float
-    expires_at: float
-
-
-@dataclass(frozen=True, slots=True)
-class Guesses:
-    """Wrong codes in a row, and until when (Unix seconds) no further one is looked at."""
-
-    wrong: int
-    locked_until: float
-
-
-@dataclass(frozen=True, slots=True)
-class Backlog:
-    """What waits, for `/status`."""
-
-    waiting: int
-    running: int
-    to_send: int
-    held: int
-    failed_today: int
-    doubtful_today: int
 
 
 class Store:
@@ -107,16 +63,15 @@ class Store:
 
         return await self._database.run(work)
 
-    async def take_up(self, *, younger_than_seconds: float) -> tuple[list[Held], int]:
-        """Return what is still open and how many rows were too old; see `Inbox.take_up`."""
+    async def take_up(
+        self, *, younger_than_seconds: float, owner_sessions: Sequence[str], notice: Callable[[int, Chat | None], Part]
+    ) -> TakenUp:
+        """Drop what is too old, tell the owner, and return what is still open; see `Inbox.take_up`."""
         now = self._now()
-
-        def work(tx: "Transaction") -> tuple[list[Held], int]:
-            since = now - younger_than_seconds
-            dropped = tx.run("inbox_drop_old", since=since, now=now)
-            return [inbox_rows.held(row) for row in tx.all("inbox_open", since=since)], dropped
-
-        return await self._database.run(work)
+        ages = {"since": now - younger_than_seconds, "now": now}
+        return await self._database.run(
+            lambda tx: inbox_rows.take_up(tx, **ages, sessions=owner_sessions, notice=notice)
+        )
 
     async def start_turn(self, turn: str, seqs: Sequence[int]) -> list[Held]:
         """Mark rows as running in a turn; see `Inbox.start_turn`."""
@@ -160,10 +115,10 @@ class Store:
         now = self._now()
         await self._database.run(lambda tx: outbox_rows.add(tx, parts, now))
 
-    async def places(self) -> list[Place]:
+    async def places(self) -> dict[Place, float]:
         """Return the chats that have parts ready; see `Outbox.places`."""
         rows = await self._database.run(lambda tx: tx.all("outbox_chats"))
-        return [Place(**row) for row in rows]
+        return {Place(row["platform"], row["account"], row["chat"]): row["not_before"] for row in rows}
 
     async def next_parcel(self, place: Place) -> Parcel | None:
         """Return the oldest ready part of a chat; see `Outbox.next_parcel`."""
@@ -188,9 +143,15 @@ class Store:
         """Put a part back; see `Outbox.again`."""
         await self._database.run(lambda tx: outbox_rows.again(tx, parcel, not_before, error))
 
-    async def failed(self, parcel: Parcel, error: str) -> None:
+    async def failed(self, parcel: Parcel, error: str, *, told: Sequence[Part] = ()) -> None:
         """Give a part up; see `Outbox.failed`."""
-        await self._database.run(lambda tx: tx.run("outbox_failed", seq=parcel.seq, error=error))
+        now = self._now()
+
+        def work(tx: "Transaction") -> None:
+            tx.run("outbox_failed", seq=parcel.seq, error=error)
+            outbox_rows.add(tx, told, now)
+
+        await self._database.run(work)
 
     async def unknown(self, parcel: Parcel, error: str) -> None:
         """Hold a part of which nobody can say whether it was sent; see `Outbox.unknown`."""
@@ -200,14 +161,14 @@ class Store:
         """Replace a part by smaller ones; see `Outbox.resplit`."""
         await self._database.run(lambda tx: outbox_rows.resplit(tx, parcel, texts))
 
-    async def recover(self, *, hold: bool) -> int:
+    async def recover(self, *, hold: bool, younger_than_seconds: float) -> int:
         """Treat parts found half-way; see `Outbox.recover`."""
+        since = self._now() - younger_than_seconds
+        return await self._database.run(lambda tx: outbox_rows.recover(tx, hold=hold, since=since))
 
-        def work(tx: "Transaction") -> int:
-            found = tx.run("outbox_interrupted", state="unknown" if hold else "ready")
-            return found if hold else found + tx.run("outbox_release_unknown")
-
-        return await self._database.run(work)
+    async def files(self) -> set[str]:
+        """Return the files that wait to be sent; see `Outbox.files`."""
+        return {row["file_path"] for row in await self._database.run(lambda tx: tx.all("outbox_files"))}
 
     # People and pairing
 
@@ -299,4 +260,3 @@ class Store:
             tx.run("outbox_forget_rows", before=rows)
 
         await self._database.run(work)
-

@@ -433,15 +433,23 @@ async def test_a_flood_is_transient_and_keeps_typing_still_in_that_chat(
     assert await telegram.sent() == []
 
 
-async def test_a_failure_to_show_typing_is_never_raised_and_a_flood_silences_it(
+async def test_of_the_failures_to_show_typing_only_a_flood_is_raised_and_it_silences_typing(
     telegram: TelegramServer, adapter: Adapter
 ) -> None:
-    await telegram.rules(Rule("sendChatAction", "answer", status=429, parameters={"retry_after": 5}))
+    working = Activity(Chat("telegram", "main", "-5", "1"), (), "working")
+    await telegram.rules(
+        Rule("sendChatAction", "answer", status=502),
+        Rule("sendChatAction", "answer", status=429, parameters={"retry_after": 5}),
+    )
 
-    for _ in range(3):
-        await adapter.show(Activity(Chat("telegram", "main", "-5", "1"), (), "working"))
+    await adapter.show(working)
+    with pytest.raises(Transient) as refusal:
+        await adapter.show(working)
+    await adapter.show(working)
+    await adapter.show(working)
 
-    [call] = await telegram.calls("sendChatAction")
+    assert refusal.value.retry_after_seconds == 5
+    [_, call] = await telegram.calls("sendChatAction")
     assert call.parameters == {"chat_id": "-5", "message_thread_id": "1", "action": "typing"}
 
 

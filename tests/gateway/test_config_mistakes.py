@@ -73,6 +73,8 @@ WRONG_TYPES = [
      "1: agents.main.workspace: the path holds a character that cannot be printed; remove it"),
     ("agents: {main: {model: {base_url: 'localhost:8080'}}}",
      "1: agents.main.model.base_url: must be an address that begins with http:// or https://"),
+    ("agents: {main: {model: {base_url: 'http://[1'}}}",
+     "1: agents.main.model.base_url: must be an address that begins with http:// or https://"),
     (AGENT + DISCORD + "gateway_url: 'https://x'}}}}",
      "2: channels.discord.accounts.club.gateway_url: must be an address that begins with ws:// or wss://"),
     (AGENT + "home: [a]", "2: home: must be a path, found a list"),

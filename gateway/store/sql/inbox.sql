@@ -24,6 +24,10 @@ WHERE state IN ('received', 'running') AND received_at >= :since ORDER BY seq
 UPDATE inbox SET state = 'closed', outcome = 'dropped', closed_at = :now
 WHERE state IN ('received', 'running') AND received_at < :since
 
+-- name: inbox_newest_chat
+SELECT platform, account, chat, thread FROM inbox
+WHERE session IN (SELECT value FROM json_each(:sessions)) AND state <> 'ignored' ORDER BY seq DESC LIMIT 1
+
 -- name: inbox_start
 UPDATE inbox SET state = 'running', turn = :turn, attempts = attempts + 1
 WHERE seq = :seq AND state IN ('received', 'running')

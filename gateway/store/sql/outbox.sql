@@ -4,13 +4,17 @@ VALUES (:platform, :account, :chat, :thread, :reply_to, :purpose, :text, :file_n
 
 -- name: outbox_next
 SELECT seq, platform, account, chat, thread, reply_to, purpose, text, file_name, file_path, answers,
-       attempts, not_before, plain, doubtful, created_at
+       attempts, plain, doubtful, created_at
 FROM outbox
 WHERE platform = :platform AND account = :account AND chat = :chat AND state = 'ready'
 ORDER BY coalesce(position, seq), seq LIMIT 1
 
 -- name: outbox_chats
-SELECT DISTINCT platform, account, chat FROM outbox WHERE state = 'ready'
+SELECT platform, account, chat, max(not_before) AS not_before FROM outbox WHERE state = 'ready'
+GROUP BY platform, account, chat
+
+-- name: outbox_files
+SELECT file_path FROM outbox WHERE state IN ('ready', 'sending', 'unknown') AND file_path IS NOT NULL
 
 -- name: outbox_sending
 UPDATE outbox SET state = 'sending', attempts = attempts + 1 WHERE seq = :seq AND state = 'ready'
@@ -29,15 +33,27 @@ UPDATE outbox SET state = 'failed', error = :error WHERE seq = :seq
 -- name: outbox_unknown
 UPDATE outbox SET state = 'unknown', error = :error WHERE seq = :seq
 
--- name: outbox_interrupted
-UPDATE outbox SET state = :state, doubtful = 1, error = 'the process ended while this part was being sent'
+-- name: outbox_repeat_interrupted
+UPDATE outbox SET state = 'ready', doubtful = 1, error = 'the process ended while this part was being sent'
 WHERE state = 'sending'
 
--- name: outbox_release_unknown
-UPDATE outbox SET state = 'ready', doubtful = 1 WHERE state = 'unknown'
+-- name: outbox_hold_interrupted
+UPDATE outbox SET state = 'unknown', error = 'the process ended while this part was being sent'
+WHERE state = 'sending'
+
+-- name: outbox_release_held
+UPDATE outbox SET state = 'ready', doubtful = 1 WHERE state = 'unknown' AND created_at >= :since
 
 -- name: outbox_retext
 UPDATE outbox SET text = :text, state = 'ready', answers = :answers WHERE seq = :seq
+
+-- name: outbox_room
+SELECT min(1.0, coalesce(min(coalesce(next.position, next.seq)) - coalesce(this.position, this.seq), 1.0)) AS room
+FROM outbox AS this LEFT JOIN outbox AS next
+  ON next.platform = this.platform AND next.account = this.account AND next.chat = this.chat
+ AND next.state IN ('ready', 'sending', 'unknown')
+ AND coalesce(next.position, next.seq) > coalesce(this.position, this.seq)
+WHERE this.seq = :seq
 
 -- name: outbox_insert_after
 INSERT INTO outbox (platform, account, chat, thread, purpose, text, answers, position, plain, state, created_at)
@@ -56,7 +72,7 @@ SELECT count(*) AS rows FROM outbox WHERE doubtful = 1 AND created_at >= :since
 
 -- name: outbox_forget_texts
 UPDATE outbox SET text = NULL
-WHERE text IS NOT NULL AND state IN ('sent', 'failed') AND created_at < :before
+WHERE text IS NOT NULL AND state IN ('sent', 'failed', 'unknown') AND created_at < :before
 
 -- name: outbox_forget_rows
-DELETE FROM outbox WHERE state IN ('sent', 'failed') AND created_at < :before
+DELETE FROM outbox WHERE state IN ('sent', 'failed', 'unknown') AND created_at < :before

@@ -1,0 +1,448 @@
+"""Lanes: one turn at a time in a session, sessions side by side, and an end for every message."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import count
+from typing import Any, Literal
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adapters.base import Chat, Inbound, Sender
+from gateway.lanes import Control, Lanes, Mode, Waiting
+from gateway.router import Route
+from memory.shelves import Audience
+from memory.testing import FakeClock
+
+QUIET = 0.5
+ALICE, BOB = "alice", "bob"  # sessions
+_seqs = count(1)
+
+
+class Hall:
+    """A runner whose turns go on when the test says so, and what happened in it."""
+
+    def __init__(self) -> None:
+        self.running: dict[str, Control] = {}
+        self.done: list[Control] = []
+        self.cut: list[Control] = []
+        self._go: dict[str, asyncio.Future[None]] = {}
+
+    async def run(self, control: Control) -> None:
+        session = control.route.session
+        assert session not in self.running, "two turns of one session at a time"
+        self.running[session] = control
+        self._go[session] = asyncio.get_running_loop().create_future()
+        try:
+            await self._go[session]
+        finally:
+            del self.running[session]
+        control.closing = True
+        await asyncio.sleep(0)  # the commit
+        self.done.append(control)
+
+    async def stopped(self, control: Control) -> None:
+        await asyncio.sleep(0)  # the commit
+        self.cut.append(control)
+
+    def finish(self, session: str) -> None:
+        if session in self.running and not self._go[session].done():
+            self._go[session].set_result(None)
+
+    def claim(self, session: str) -> list[Waiting]:
+        return self.running[session].claim() if session in self.running else []
+
+
+@dataclass
+class World:
+    lanes: Lanes
+    hall: Hall
+    clock: FakeClock
+    stopped: list[Waiting] = field(default_factory=list)
+    dropped: list[Waiting] = field(default_factory=list)
+
+    def say(
+        self,
+        session: str = ALICE,
+        *,
+        chat: str = "C1",
+        album: str | None = None,
+        piped: bool = False,
+        turn: str | None = None,
+    ) -> Waiting:
+        place = Chat("terminal" if piped else "telegram", "main", chat)
+        sent_at = datetime(2026, 1, 26, tzinfo=UTC)
+        seq = next(_seqs)
+        message = Inbound(
+            str(seq),
+            place,
+            "private",
+            Sender("U", "U"),
+            "text",
+            "text",
+            addressed=True,
+            sent_at=sent_at,
+            album=album,
+            raw="piped" if piped else "",
+        )
+        item = Waiting(seq, message, Route("main", session, Audience("owner"), "test"), turn)
+        self.dropped += self.lanes.put(item)
+        return item
+
+    def stop(self, session: str = ALICE) -> bool:
+        stopped = self.lanes.stop(session)
+        self.stopped += stopped.waiting
+        return stopped.running
+
+    async def quiet(self) -> None:
+        """Let everything happen that can happen before the clock moves or a turn is finished."""
+        for _ in range(12):
+            await asyncio.sleep(0)
+
+    async def finish(self, session: str = ALICE) -> None:
+        self.hall.finish(session)
+        await self.quiet()
+
+    async def finish_all(self) -> None:
+        """Let time pass and turns end until nothing is left."""
+        while any(self.lanes.running(s) or self.lanes.waiting(s) for s in (ALICE, BOB)):
+            self.clock.advance(QUIET)
+            await self.quiet()
+            for session in tuple(self.hall.running):
+                await self.finish(session)
+
+
+@asynccontextmanager
+async def world(mode: Mode = "steer", cap: int = 20) -> AsyncIterator[World]:
+    hall, clock = Hall(), FakeClock()
+    async with asyncio.TaskGroup() as group:
+
+        def spawn(work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+            return group.create_task(work, name=name)
+
+        world = World(Lanes(hall, spawn, clock, mode=mode, cap=cap, quiet_seconds=QUIET), hall, clock)
+        yield world
+        await world.finish_all()
+
+
+def seqs(*groups: list[Waiting] | tuple[Waiting, ...]) -> list[int]:
+    return [item.seq for group in groups for item in group]
+
+
+async def test_one_turn_at_a_time_in_a_session_and_sessions_side_by_side() -> None:
+    async with world("followup") as w:
+        first, second, other = w.say(ALICE), w.say(ALICE), w.say(BOB)
+        await w.quiet()
+        assert {s: c.items for s, c in w.hall.running.items()} == {ALICE: [first], BOB: [other]}
+        assert w.lanes.busy == 2
+
+        await w.finish(BOB)
+        assert w.hall.running[ALICE].items == [first]
+
+        await w.finish(ALICE)
+        assert w.hall.running[ALICE].items == [second]
+
+
+async def test_a_running_turn_takes_over_what_arrives_in_its_chat() -> None:
+    async with world("steer") as w:
+        first = w.say()
+        await w.quiet()
+        second, elsewhere, third = w.say(), w.say(chat="C2"), w.say()
+
+        assert w.hall.claim(ALICE) == [second, third]
+        assert w.hall.claim(ALICE) == []
+        assert w.hall.running[ALICE].items == [first, second, third]
+
+        await w.finish()
+        assert w.hall.running[ALICE].items == [elsewhere]
+
+
+async def test_nothing_overtakes_a_message_of_its_chat_that_cannot_steer() -> None:
+    async with world("steer") as w:
+        w.say()
+        await w.quiet()
+        before, photo, after = w.say(), w.say(album="A"), w.say()
+
+        assert w.hall.claim(ALICE) == [before]
+
+        await w.finish()
+        w.clock.advance(QUIET)
+        await w.quiet()
+        assert w.hall.running[ALICE].items == [photo]
+        assert w.hall.claim(ALICE) == [after]
+
+
+async def test_the_lines_of_a_script_never_steer_nor_are_they_collected_nor_do_they_interrupt() -> None:
+    for mode in ("steer", "collect", "interrupt", "followup"):
+        async with world(mode) as w:
+            lines = [w.say(piped=True)]
+            await w.quiet()
+            lines += [w.say(piped=True), w.say(piped=True)]
+
+            assert w.hall.claim(ALICE) == []
+            await w.finish_all()
+
+            assert [control.items for control in w.hall.done] == [[line] for line in lines], mode
+
+
+async def test_followups_get_a_turn_each_in_their_order() -> None:
+    async with world("followup") as w:
+        items = [w.say() for _ in range(4)]
+        await w.quiet()
+        assert w.hall.claim(ALICE) == []
+        await w.finish_all()
+
+        assert [control.items for control in w.hall.done] == [[item] for item in items]
+
+
+async def test_what_is_collected_becomes_one_turn_afterwards_for_each_chat() -> None:
+    async with world("collect") as w:
+        first = w.say()
+        await w.quiet()
+        assert w.hall.running[ALICE].items == [first], "the first message pays no waiting time"
+        second, elsewhere, third = w.say(), w.say(chat="C2"), w.say()
+
+        await w.finish()
+        assert w.hall.running == {}
+        fourth = w.say()
+        w.clock.advance(QUIET)
+        await w.quiet()
+        assert w.hall.running == {}, "more of it came, so it waits once more"
+        w.clock.advance(QUIET)
+        await w.quiet()
+
+        assert w.hall.running[ALICE].items == [second, third, fourth]
+        await w.finish_all()
+        assert w.hall.done[-1].items == [elsewhere]
+
+
+async def test_the_newest_message_interrupts_and_what_it_overtakes_is_dropped() -> None:
+    async with world("interrupt") as w:
+        first = w.say()
+        await w.quiet()
+        second = w.say()
+        third = w.say()
+        assert w.dropped == [second]
+        await w.quiet()
+
+        assert [control.items for control in w.hall.cut] == [[first]]
+        assert w.hall.running[ALICE].items == [third]
+
+
+async def test_an_interruption_before_the_turn_has_begun_loses_nothing() -> None:
+    async with world("interrupt") as w:
+        first = w.say()
+        await asyncio.sleep(0)  # the lane has made the turn, which has not begun
+        assert w.lanes.running(ALICE)
+        second = w.say()
+        await w.quiet()
+
+        assert seqs(w.hall.cut[0].items, w.hall.running[ALICE].items) == seqs([first, second])
+
+
+async def test_the_photos_of_an_album_do_not_interrupt_one_another() -> None:
+    async with world("interrupt") as w:
+        photos = [w.say(album="A")]
+        await w.quiet()
+        photos.append(w.say(album="A"))
+        w.clock.advance(QUIET)
+        await w.quiet()
+        photos.append(w.say(album="A"))
+        w.clock.advance(QUIET)
+        await w.quiet()
+        w.clock.advance(QUIET)
+        await w.quiet()
+
+        assert w.hall.running[ALICE].items == photos
+        assert w.hall.cut == []
+
+
+async def test_an_album_is_one_turn_and_waits_for_its_own_photos_only() -> None:
+    async with world("steer") as w:
+        photos = [w.say(album="A"), w.say(album="A")]
+        await w.quiet()
+        other = w.say(album="B")
+        assert w.hall.running == {}
+
+        w.clock.advance(QUIET)
+        await w.quiet()
+
+        assert w.hall.running[ALICE].items == photos
+        await w.finish()
+        w.clock.advance(QUIET)
+        await w.quiet()
+        assert w.hall.running[ALICE].items == [other]
+
+
+async def test_a_stop_ends_the_turn_and_empties_the_queue_and_the_next_message_works() -> None:
+    async with world("followup") as w:
+        first, second, third = w.say(), w.say(), w.say()
+        await w.quiet()
+
+        assert w.stop() is True
+        assert w.stopped == [second, third]
+        fourth = w.say()
+        await w.quiet()
+
+        assert [control.items for control in w.hall.cut] == [[first]]
+        assert w.hall.running[ALICE].items == [fourth]
+
+
+async def test_a_stop_before_the_turn_has_begun_settles_it_all_the_same() -> None:
+    async with world("followup") as w:
+        first = w.say()
+        await asyncio.sleep(0)
+        assert w.stop() is True
+        second = w.say()
+        await w.quiet()
+
+        assert [control.items for control in w.hall.cut] == [[first]]
+        assert w.hall.running[ALICE].items == [second]
+
+
+async def test_a_stop_before_the_lane_has_begun_takes_the_message_out() -> None:
+    async with world("followup") as w:
+        first = w.say()
+
+        assert w.stop() is False
+        await w.quiet()
+
+        assert w.stopped == [first]
+        assert (w.hall.cut, w.hall.done) == ([], [])
+
+
+async def test_a_stop_comes_too_late_for_an_answer_that_is_being_committed() -> None:
+    async with world("followup") as w:
+        first = w.say()
+        await w.quiet()
+        control = w.hall.running[ALICE]
+        control.closing = True
+
+        assert w.stop() is False
+        await w.finish()
+
+        assert [control.items for control in w.hall.done] == [[first]]
+        assert w.hall.cut == []
+
+
+async def test_a_stop_ends_an_album_that_is_still_being_gathered() -> None:
+    async with world("steer") as w:
+        photos = [w.say(album="A"), w.say(album="A")]
+        await w.quiet()
+
+        assert w.stop() is True
+        await w.quiet()
+
+        assert [control.items for control in w.hall.cut] == [photos]
+
+
+async def test_nothing_runs_that_could_be_stopped() -> None:
+    async with world() as w:
+        assert w.stop() is False
+        assert w.stop(BOB) is False
+        assert (w.lanes.waiting(ALICE), w.lanes.running(ALICE), w.lanes.busy) == (0, False, 0)
+
+
+async def test_twenty_may_wait_behind_a_running_turn_and_behind_one_that_is_about_to_run() -> None:
+    async with world("followup") as w:
+        items = [w.say() for _ in range(22)]  # all at once, as after an absence
+
+        assert w.dropped == [items[21]]
+        await w.quiet()
+        assert w.lanes.waiting(ALICE) == 20
+        late = w.say()
+        assert w.dropped == [items[21], late]
+
+
+async def test_a_turn_of_before_a_restart_has_its_messages_again_and_crowds_nobody_out() -> None:
+    async with world("steer", cap=2) as w:
+        resumed = [w.say(turn="T"), w.say(turn="T"), w.say(turn="T")]
+        others = [w.say(), w.say()]
+        assert w.dropped == []
+        await w.quiet()
+
+        control = w.hall.running[ALICE]
+        assert (control.turn, control.items) == ("T", resumed)
+        assert w.hall.claim(ALICE) == others
+
+
+async def test_the_end_of_the_gateway_ends_a_turn_without_settling_it() -> None:
+    hall, clock = Hall(), FakeClock()
+    lanes: Lanes
+    tasks: list[asyncio.Task[None]] = []
+
+    def spawn(work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+        tasks.append(asyncio.get_running_loop().create_task(work, name=name))
+        return tasks[-1]
+
+    lanes = Lanes(hall, spawn, clock)
+    w = World(lanes, hall, clock)
+    w.say()
+    await w.quiet()
+    tasks[0].cancel()
+
+    await asyncio.wait(tasks)
+
+    assert tasks[0].cancelled()
+    assert (hall.running, hall.done, hall.cut) == ({}, [], [])
+    assert not lanes.running(ALICE)
+
+
+Step = tuple[Literal["say", "album", "piped", "yield", "quiet", "time", "claim", "finish", "stop"], str, str]
+STEPS = st.tuples(
+    st.sampled_from(["say", "say", "say", "album", "piped", "yield", "quiet", "time", "claim", "finish", "stop"]),
+    st.sampled_from([ALICE, BOB]),
+    st.sampled_from(["C1", "C2"]),
+)
+
+
+async def _play(mode: Mode, cap: int, steps: list[Step]) -> None:
+    said: list[Waiting] = []
+    async with world(mode, cap) as w:
+        for what, session, chat in steps:
+            match what:
+                case "say" | "album" | "piped":
+                    album = f"{session} {chat}" if what == "album" else None
+                    said.append(w.say(session, chat=chat, album=album, piped=what == "piped"))
+                case "claim":
+                    w.hall.claim(session)
+                case "finish":
+                    w.hall.finish(session)
+                case "stop":
+                    w.stop(session)
+                case "time":
+                    w.clock.advance(QUIET)
+                case "quiet":
+                    await w.quiet()
+                case "yield":
+                    await asyncio.sleep(0)
+            assert all(w.lanes.waiting(s) <= cap + 1 for s in (ALICE, BOB))
+            assert all(w.lanes.waiting(s) <= cap for s in w.hall.running)
+    answered = [item for control in w.hall.done for item in control.items]
+    cut = [item for control in w.hall.cut for item in control.items]
+    ends = Counter(seqs(answered, cut, w.stopped, w.dropped))
+    assert ends == Counter(seqs(said))
+    assert_in_order(answered)
+
+
+def assert_in_order(items: list[Waiting]) -> None:
+    """What one chat said to one session is answered in the order in which it was said; only albums join earlier ones."""
+    by_place: dict[tuple[str, Chat], list[int]] = {}
+    for item in items:
+        if item.message.album is None:
+            by_place.setdefault((item.route.session, item.message.chat), []).append(item.seq)
+    assert all(found == sorted(found) for found in by_place.values())
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    mode=st.sampled_from(["steer", "collect", "followup", "interrupt"]),
+    cap=st.integers(1, 4),
+    steps=st.lists(STEPS, max_size=40),
+)
+def test_every_message_ends_exactly_once_and_in_order_whatever_happens(mode: Mode, cap: int, steps: list[Step]) -> None:
+    asyncio.run(_play(mode, cap, steps))
