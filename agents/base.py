@@ -91,7 +91,7 @@ class Model(Protocol):
     def respond(self, request: Request) -> AsyncIterator[ModelEvent]: ...
 
     async def preload(self) -> None:
-        """Load what the first answer needs, off the event loop; a failure shows at the first answer."""
+        """Load what the first answer needs, off the event loop; `ModelError` when the model cannot be used at all."""
         ...
 
     async def close(self) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from adapters.base import Adapter
 from adapters.terminal.address import socket_path
 from adapters.terminal.server import TerminalAdapter
+from agents.errors import ModelError
 from gateway.accounts import Accounts
 from gateway.build import build_adapters, build_agent, policies
 from gateway.builtin_commands import Desk, builtin_commands
@@ -151,38 +152,14 @@ class _Base:
 
 
 async def _assemble(base: _Base, adapters: Sequence[Adapter]) -> Gateway:
-    """Build each part by its constructor. Three of them meet in a circle; they get the others by a late lookup."""
-    config, store, clock, spawn = base.config, base.store, base.clock, base.spawn
+    """Build each part by its constructor, lowest first."""
+    config, store, clock = base.config, base.store, base.clock
     socket = socket_path(base.home.state)
-    terminal = TerminalAdapter(
-        socket,
-        clock=clock,
-        agents=tuple(base.agents),
-        greeting=lambda agent: _greeting(base.agents[agent]),
-        on_connect=lambda chat: delivery.wake(place_of(chat)),
-    )
-    accounts = Accounts(
-        [*adapters, terminal], clock, on_ready=lambda platform, account: delivery.wake_account(platform, account)
-    )
-    delivery = Delivery(
-        store, accounts.find, spawn, clock, unknown=config.outbox.unknown, out_folder=base.home.outgoing
-    )
+    accounts, delivery = _outward(base, adapters, socket)
     people = People(owner=config.owner, linked=config.people, approved=await store.people())
-    turns = Turns(
-        inbox=store,
-        sessions=base.sessions,
-        agents=base.agents,
-        people=people,
-        delivery=delivery,
-        find=accounts.find,
-        threads=base.threads,
-        clock=clock,
-        out_folder=base.home.outgoing,
-        reserve_tokens=config.compaction.reserve_tokens,
-        max_attempts=config.inbox.max_attempts,
-    )
+    turns = _turns(base, accounts, delivery, people)
     queue = config.sessions.queue
-    lanes = Lanes(turns, spawn, clock, mode=queue.mode, cap=queue.cap, quiet_seconds=queue.collect_ms / 1_000)
+    lanes = Lanes(turns, base.spawn, clock, mode=queue.mode, cap=queue.cap, quiet_seconds=queue.collect_ms / 1_000)
     pairing = Pairing(store, people, clock)
     desk = Desk(
         version=__version__,
@@ -196,7 +173,7 @@ async def _assemble(base: _Base, adapters: Sequence[Adapter]) -> Gateway:
         accounts=accounts,
         pairing=pairing,
         delivery=delivery,
-        commands=lambda: commands,
+        commands=lambda: commands,  # `/help` lists the registry that it is part of
     )
     commands = Commands(builtin_commands(desk))
     reception = Reception(
@@ -211,10 +188,42 @@ async def _assemble(base: _Base, adapters: Sequence[Adapter]) -> Gateway:
         sessions=base.sessions,
         aliases=await store.aliases(),
         find=accounts.find,
-        spawn=spawn,
+        spawn=base.spawn,
         first_message=_once(lambda: _preload(base)),
     )
     return Gateway(config, base.home, socket, base.agents, store, reception, accounts, delivery, lanes, commands)
+
+
+def _outward(base: _Base, adapters: Sequence[Adapter], socket: Path) -> tuple[Accounts, Delivery]:
+    """Build what speaks to platforms. Accounts wake the delivery that asks them for adapters, hence the late lookups."""
+    terminal = TerminalAdapter(
+        socket,
+        clock=base.clock,
+        agents=tuple(base.agents),
+        greeting=lambda agent: _greeting(base.agents[agent]),
+        on_connect=lambda chat: delivery.wake(place_of(chat)),
+    )
+    everyone = [*adapters, terminal]
+    accounts = Accounts(everyone, base.clock, on_ready=lambda *account: delivery.wake_account(*account))
+    unknown, out_folder = base.config.outbox.unknown, base.home.outgoing
+    delivery = Delivery(base.store, accounts.find, base.spawn, base.clock, unknown=unknown, out_folder=out_folder)
+    return accounts, delivery
+
+
+def _turns(base: _Base, accounts: Accounts, delivery: Delivery, people: People) -> Turns:
+    return Turns(
+        inbox=base.store,
+        sessions=base.sessions,
+        agents=base.agents,
+        people=people,
+        delivery=delivery,
+        find=accounts.find,
+        threads=base.threads,
+        clock=base.clock,
+        out_folder=base.home.outgoing,
+        reserve_tokens=base.config.compaction.reserve_tokens,
+        max_attempts=base.config.inbox.max_attempts,
+    )
 
 
 def _greeting(agent: Agent) -> list[str]:
@@ -223,9 +232,16 @@ def _greeting(agent: Agent) -> list[str]:
 
 
 def _preload(base: _Base) -> None:
-    """Load the model's SDK in a thread, now that somebody needs it."""
+    """Load the models' SDK in a thread, now that somebody needs it."""
+
+    async def load(agent: Agent) -> None:
+        try:
+            await agent.model.preload()
+        except ModelError as error:  # the first answer will say it to whoever asks
+            log.warning("the model is not ready: %s", error, extra={"action": "preload_failed", "agent": agent.id})
+
     for agent in base.agents.values():
-        base.spawn(agent.model.preload(), f"preload {agent.id}")
+        base.spawn(load(agent), f"preload {agent.id}")
 
 
 def _once(work: Callable[[], None]) -> Callable[[], None]:

@@ -50,8 +50,8 @@ def _telegram(name: str, account: TelegramAccount, clock: Clock) -> Adapter:
     from adapters.telegram.client import TelegramAdapter
 
     token = account.token.get_secret_value()
-    urls = {"base_url": account.base_url, "base_file_url": account.base_file_url}
-    return TelegramAdapter(name, token, clock=clock, **urls)
+    base_url, base_file_url = account.base_url, account.base_file_url
+    return TelegramAdapter(name, token, clock=clock, base_url=base_url, base_file_url=base_file_url)
 
 
 ADAPTERS: Mapping[str, Callable[..., Adapter]] = {"telegram": _telegram}
