@@ -205,8 +205,16 @@ def _outward(base: _Base, adapters: Sequence[Adapter], socket: Path) -> tuple[Ac
     )
     everyone = [*adapters, terminal]
     accounts = Accounts(everyone, base.clock, on_ready=lambda *account: delivery.wake_account(*account))
-    unknown, out_folder = base.config.outbox.unknown, base.home.outgoing
-    delivery = Delivery(base.store, accounts.find, base.spawn, base.clock, unknown=unknown, out_folder=out_folder)
+    rules = policies(base.config)
+    delivery = Delivery(
+        base.store,
+        accounts.find,
+        base.spawn,
+        base.clock,
+        out_folder=base.home.outgoing,
+        unknown=base.config.outbox.unknown,
+        configured=lambda *account: account in rules,
+    )
     return accounts, delivery
 
 

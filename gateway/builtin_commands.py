@@ -53,7 +53,7 @@ def builtin_commands(desk: Desk) -> dict[str, Command]:
         ),
         Command("stop", "", "stop what I am doing in this conversation", "chat", lambda call: _stop(desk, call)),
         Command(
-            "context", "", "what I am told with each message, and how large it is", "chat", lambda c: _context(desk, c)
+            "context", "", "what I am told before we begin, and how large it is", "chat", lambda c: _context(desk, c)
         ),
         Command(
             "pair",
@@ -135,7 +135,7 @@ async def _whoami(call: Call) -> str:
 
 
 async def _stop(desk: Desk, call: Call) -> str:
-    stopped = desk.lanes.stop(call.route.session)
+    stopped = desk.lanes.stop(call.route.session, before=call.seq)
     await desk.turns.leave(stopped.waiting)
     waited = len(stopped.waiting)
     also = f" {_messages(waited)} that waited will not be answered either." if waited else ""

@@ -51,13 +51,14 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One use of a command, with what access and routing know about the message."""
+    """One use of a command, with what access and routing know about the message, and its place in all that arrived."""
 
     command: Command
     arguments: str
     message: Inbound
     route: Route
     standing: Standing
+    seq: int = 0
 
 
 class Commands:
@@ -66,13 +67,13 @@ class Commands:
     def __init__(self, commands: Mapping[str, Command]) -> None:
         self._commands = commands
 
-    def call(self, message: Inbound, route: Route, standing: Standing) -> Call | None:
+    def call(self, message: Inbound, route: Route, standing: Standing, *, seq: int = 0) -> Call | None:
         """Return the use of a known command that a message is, or None when it is a message for the agent."""
         match = _COMMAND.match(message.clean.strip())
         command = self._commands.get(match.group(1).lower()) if match else None
         if match is None or command is None:
             return None
-        return Call(command, (match.group(2) or "").strip(), message, route, standing)
+        return Call(command, (match.group(2) or "").strip(), message, route, standing, seq)
 
     async def answer(self, call: Call) -> Answer:
         """Run a command and return its answer; a fault becomes a sentence and a log record."""

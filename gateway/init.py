@@ -18,8 +18,8 @@ Ask = Callable[[str, str], str]
 Tell = Callable[[str], None]
 
 _FILE = """\
-# Scrubjay's configuration. Only `agents` is needed, the rest has defaults; `scrubjay check-config` names every mistake.
-# ${{NAME}} is taken from the environment, ${{NAME:-x}} falls back to x. deploy/scrubjay.example.yaml shows every setting.
+# Scrubjay's configuration. Everything but `agents` has a default; deploy/scrubjay.example.yaml shows every setting.
+# ${{NAME}} is taken from the environment. `scrubjay check-config` names every mistake.
 
 timezone: {zone}
 
@@ -35,7 +35,7 @@ agents:
 {telegram}"""
 
 _TELEGRAM_HEAD = (
-    "# Telegram. @BotFather makes a bot and gives you its token; put that into the environment as TELEGRAM_BOT_TOKEN.\n"
+    "# Telegram: write /newbot to @BotFather, and put the token into the environment as TELEGRAM_BOT_TOKEN.\n"
 )
 _TELEGRAM_LATER = "# Then take the `# ` from the lines below.\n"
 _TELEGRAM = """\
@@ -44,9 +44,9 @@ channels:
     accounts:
       personal:
         token: ${TELEGRAM_BOT_TOKEN}
-        # Who writes to the bot is told a code, and the first should be you: scrubjay pair approve CODE --owner
+        # Write to the bot; it tells you a code. Then type: scrubjay pair approve CODE --owner
         private: {policy: pairing}
-        # For groups. When the owner mentions the bot in one that is not listed, it tells the id.
+        # Mention the bot in a group, and it tells you the id to list here.
         # groups: {policy: allowlist, allow: ["-1001234567890"]}
 """
 
@@ -132,7 +132,9 @@ def _checked(answers: _Answers, home: Home, environment: Mapping[str, str]) -> C
 
 def _made(workspace: Path) -> str:
     made = create_workspace(workspace)
-    return f"made {workspace}: {', '.join(made)}" if made else f"kept {workspace} as it is"
+    if "./" in made:
+        return f"made {workspace}, where the agent's memory is kept"
+    return f"added to {workspace}: {', '.join(made)}" if made else f"kept {workspace} as it is"
 
 
 def _next_steps(home: Home, answers: _Answers, environment: Mapping[str, str]) -> list[str]:

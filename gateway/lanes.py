@@ -119,14 +119,15 @@ class Lanes:
         lane.waiting.append(item)
         return []
 
-    def stop(self, key: str) -> Stopped:
-        """Cut off the running turn of a session, and take everything out of its queue."""
+    def stop(self, key: str, *, before: int) -> Stopped:
+        """Cut off the running turn of a session and empty its queue, of what arrived before `before` (a `Waiting.seq`)."""
         lane = self._lanes.get(key)
         if lane is None:
             return Stopped(False, ())
-        waiting = tuple(lane.waiting)
-        lane.waiting.clear()
-        return Stopped(self._cut(lane), waiting)
+        waiting = tuple(item for item in lane.waiting if item.seq < before)
+        lane.waiting = deque(item for item in lane.waiting if item.seq >= before)
+        earlier = lane.control is not None and lane.control.items[0].seq < before
+        return Stopped(earlier and self._cut(lane), waiting)
 
     @property
     def busy(self) -> int:

@@ -30,7 +30,9 @@ class Masked(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return one line, or more where a traceback belongs to it."""
-        text = self._json(record) if self._form == "json" else self._text(record)
+        return self._json(record) if self._form == "json" else self._mask(self._text(record))
+
+    def _mask(self, text: str) -> str:
         for secret in self._secrets:
             text = text.replace(secret, "***")
         return text
@@ -52,12 +54,18 @@ class Masked(logging.Formatter):
         }
         if record.exc_info:
             values["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(values, ensure_ascii=False, default=str)
+        # Masked before JSON escapes it once more, and a secret is none of its own numbers.
+        plain = {
+            key: value if isinstance(value, int | float | None) else self._mask(str(value))
+            for key, value in values.items()
+        }
+        return json.dumps(plain, ensure_ascii=False)
 
 
 def _written(secret: str) -> Iterable[str]:
     """Yield a secret as it may stand in a log: as it is, in a URL, in JSON, and as Python shows it."""
-    yield from (secret, quote(secret, safe=""), quote(secret), json.dumps(secret)[1:-1], repr(secret)[1:-1])
+    yield from (secret, quote(secret, safe=""), quote(secret), repr(secret)[1:-1])
+    yield from (json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
 
 
 def _facts(record: logging.LogRecord) -> dict[str, object]:

@@ -100,10 +100,10 @@ class Reception:
 
     def _too_old(self, count: int, chat: Chat | None, *, hours: float) -> Part:
         """Return what an owner is told about messages that nobody answers any more; who never wrote, in the terminal."""
-        messages, still = ("1 message", "it") if count == 1 else (f"{count} messages", "what")
+        messages, them = ("1 message", "it") if count == 1 else (f"{count} messages", "them")
         text = (
-            f"While I was not running, {messages} waited for more than {hours:g} hours, so I did not answer. "
-            f"Please send {still} again{'' if count == 1 else ' that still matters'}."
+            f"While I was not running, {messages} waited for more than {hours:g} hours, so I left {them} unanswered. "
+            "Whoever still needs an answer has to ask again."
         )
         return Part(chat or Chat("terminal", self._routing.default_agent, "local"), text, purpose="notice")
 
@@ -178,7 +178,7 @@ class Reception:
 
     def _hand_over(self, seq: int, message: Inbound, standing: Standing, *, turn: str | None = None) -> None:
         chosen = self._route(message, standing)
-        call = None if turn else self._commands.call(message, chosen, standing)
+        call = None if turn else self._commands.call(message, chosen, standing, seq=seq)
         if call is not None:
             self._spawn(self._command(seq, call), f"command /{call.command.name}")
             return

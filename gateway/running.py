@@ -47,9 +47,9 @@ def _say_what_is_served(gateway: Gateway, home: Home) -> None:
         extra = {"action": "serving", "agent": agent.id}
         log.info("answers with %s", f"the {agent.note}" if agent.note else agent.model.name, extra=extra)
     if not any(gateway.config.channels.by_platform.values()):
-        where = f"channels in {home.config}" if home.config.exists() else f"{home.config}; `scrubjay init` writes it"
-        sentence = "no account is configured, so only `scrubjay chat` can talk to the agents; accounts come under %s"
-        log.warning(sentence, where, extra={"action": "no_account"})
+        hint = f"add one under channels in {home.config}" if home.config.exists() else "`scrubjay init` helps with that"
+        sentence = "no account is configured, so only `scrubjay chat` can talk to the agents; %s"
+        log.warning(sentence, hint, extra={"action": "no_account"})
 
 
 def chat_here(config: Config, home: Home, *, agent: str, demo: bool) -> int:

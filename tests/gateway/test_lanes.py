@@ -93,8 +93,8 @@ class World:
         self.dropped += self.lanes.put(item)
         return item
 
-    def stop(self, session: str = ALICE) -> bool:
-        stopped = self.lanes.stop(session)
+    def stop(self, session: str = ALICE, *, before: Waiting | None = None) -> bool:
+        stopped = self.lanes.stop(session, before=next(_seqs) if before is None else before.seq)
         self.stopped += stopped.waiting
         return stopped.running
 
@@ -327,6 +327,21 @@ async def test_a_stop_comes_too_late_for_an_answer_that_is_being_committed() -> 
 
         assert [control.items for control in w.hall.done] == [[first]]
         assert w.hall.cut == []
+
+
+async def test_a_stop_leaves_what_was_said_after_it() -> None:
+    async with world("followup") as w:
+        first, second, later = w.say(), w.say(), w.say()
+        await w.quiet()
+
+        assert w.stop(before=later) is True
+        await w.quiet()
+        assert (seqs(w.hall.cut[0].items), w.stopped) == ([first.seq], [second])
+        assert w.hall.running[ALICE].items == [later]
+
+        assert w.stop(before=later) is False
+        await w.finish()
+        assert w.hall.done[0].items == [later]
 
 
 async def test_a_stop_ends_an_album_that_is_still_being_gathered() -> None:

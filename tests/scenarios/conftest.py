@@ -1,15 +1,18 @@
 """A gateway for scenarios: the real store, files and lanes, a platform and a model in memory."""
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import apsw
 import pytest
 
 from adapters.base import Adapter
-from adapters.testing import FakeAdapter
-from agents.base import Model
+from adapters.testing import PATIENCE_SECONDS, FakeAdapter
+from agents.base import Model, Role
+from agents.entries import MessageRecord, decode, entry_of
 from agents.testing import ScriptedModel
 from gateway.app import Gateway, OpenStore, open_gateway
 from gateway.build import build_agent
@@ -67,6 +70,29 @@ class House:
         folder = self.home.agent("main") / "sessions"
         return "".join(path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.jsonl")))
 
+    def records(self) -> list[MessageRecord]:
+        """The messages of every transcript of the agent, in order."""
+        lines = [decode(line.encode()) for line in self.transcript().splitlines()]
+        entries = [entry_of(line) for line in lines if line is not None and line.get("type") == "message"]
+        return [entry.record for entry in entries if isinstance(entry.record, MessageRecord)]
+
+    def conversation(self) -> list[tuple[Role, str]]:
+        """Who said what last in each message of the transcripts, without the circumstances that we add."""
+        said = []
+        for record in self.records():
+            texts = [str(block["text"]) for block in record.content if block.get("type") == "text"]
+            said.append((record.role, texts[-1] if texts else ""))
+        return said
+
+    def outcomes(self) -> dict[str, str]:
+        """How far each message has come, by its text: its outcome, or its state while it is open."""
+        connection = apsw.Connection(str(self.home.database), flags=apsw.SQLITE_OPEN_READONLY)
+        try:
+            sql = "SELECT json_extract(message, '$.text'), coalesce(outcome, state) FROM inbox ORDER BY seq"
+            return {str(text): str(end) for text, end in connection.execute(sql)}
+        finally:
+            connection.close()
+
     @asynccontextmanager
     async def open(
         self,
@@ -74,11 +100,12 @@ class House:
         model: Model,
         clock: Clock | None = None,
         store: OpenStore = Store.open,
+        change: Callable[[Agent], Agent] = lambda agent: agent,
     ) -> AsyncIterator[Gateway]:
-        """Open a gateway over this home with these platforms and this model for every agent."""
+        """Open a gateway over this home with these platforms and this model for every agent, which `change` may alter."""
 
         def build(name: str, config: Config, home: Home, clock: Clock, *, demo: bool) -> Agent:
-            return replace(build_agent(name, config, home, clock, demo=True), model=model)
+            return change(replace(build_agent(name, config, home, clock, demo=True), model=model))
 
         opening = open_gateway(
             self.config,
@@ -90,6 +117,13 @@ class House:
         )
         async with opening as gateway:
             yield gateway
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Wait until something is true that nobody announces, such as what is in a file."""
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while not holds():  # noqa: ASYNC110 - a file sets no event
+            await asyncio.sleep(0.005)
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """What was said in one place is never shown in another: canaries through every path, written by every tool first."""
 
+import asyncio
 import json
 import os
 from collections.abc import AsyncIterator
@@ -81,25 +82,20 @@ class Stage:
         heard = self.chat.sent[sent:]
         assert heard
         assert {reply.chat.id for reply in heard} == {place.chat}
-        return "".join((str(self.model.requests[asked:]), *(content_of(reply) for reply in heard)))
+        return "".join((str(self.model.requests[asked:]), *(reply.text for reply in heard)))
 
     def path(self, name: str) -> Path:
         return self.house.workspace / name
 
 
-def content_of(message: Outbound) -> str:
-    # A file that was sent is gone from the folder of those that wait; its bytes were kept when it was sent.
-    return message.text
-
-
 class Reader(FakeAdapter):
-    """A platform that looks into the files it is sent, as their receivers do."""
+    """A platform whose people look into the files they are sent."""
 
     async def send(self, message: Outbound) -> str:
         if message.file is not None:
-            content = Path(message.file.path).read_text(encoding="utf-8", errors="replace")
-            message = replace(message, text=f"{message.text}\n{content}")
-        return await super(Reader, self).send(message)
+            content = await asyncio.to_thread(Path(message.file.path).read_bytes)
+            message = replace(message, text=f"{message.text}\n{content.decode('utf-8', 'replace')}")
+        return await super().send(message)
 
 
 @pytest.fixture
@@ -125,6 +121,7 @@ async def leave_canaries(stage: Stage, place: Place) -> None:
         ("edit", {"path": place.path("MEMORY.md"), "old": "old words", "new": place.canary("edited")}),
         ("append", {"path": place.path("ideas.md"), "text": place.canary("appended")}),
         ("append", {"text": place.canary("noted")}),
+        ("write", {"path": place.path(f"{place.canary('named')}.md"), "text": "the name says it"}),
         attachments=[Attachment("document", ref, f"{place.name}.txt")],
         reply_to=Quote("1", "somebody", place.canary("quoted")),
     )
@@ -173,7 +170,7 @@ async def test_each_place_sees_its_own_canaries_and_the_owner_all_of_them(stage:
     for place in PLACES:
         own = await stage.ask(place, *(("read", {"path": path}) for path in paths_of(stage, place)))
         assert all(place.canary(way) in own for way in WAYS), place
-        every = await stage.ask(PLACES[0], *(("read", {"path": path}) for path in paths_of(stage, place)))
+        every = await stage.ask(PLACES[0], *(("send_file", {"path": path}) for path in paths_of(stage, place)))
         assert all(place.canary(way) in every for way in ("written", "edited", "appended", "noted", "attached"))
 
 
@@ -185,15 +182,12 @@ async def test_no_way_of_reading_shows_what_belongs_to_another_place(stage: Stag
     for place in PLACES:
         if place == reader:
             continue
-        seen = [await stage.ask(reader)]
-        for path in paths_of(stage, place):
-            for spelling in disguises(stage, path):
-                seen.append(await stage.ask(reader, *orders_about(spelling)))
         folders = ("", ".", "memory", "inbox", "people", "groups", place.folder, place.path("memory"), "..", "/")
-        seen.append(await stage.ask(reader, *(("list", {"path": folder}) for folder in folders)))
+        orders: list[Call] = [("list", {"path": folder}) for folder in folders]
+        for path in paths_of(stage, place):
+            orders += (order for spelling in disguises(stage, path) for order in orders_about(spelling))
 
-        assert f"canary-{place.name}-" not in "".join(seen)
-        assert not any(Path(path).name in seen[-1] for path in paths_of(stage, place) if "ana.txt" in path)
+        assert f"canary-{place.name}-" not in await stage.ask(reader, *orders)
 
 
 def orders_about(path: str) -> tuple[Call, ...]:
@@ -212,19 +206,18 @@ async def test_nobody_writes_on_another_shelf_not_even_the_owner(stage: Stage, w
     foreign = [path for place in PLACES if place.folder != writer.folder for path in paths_of(stage, place)]
     before = {path: stage.path(path).read_bytes() for path in foreign}
 
-    for path in foreign:
-        for spelling in disguises(stage, path):
-            await stage.ask(writer, *spoiling(spelling))
+    spellings = [spelling for path in foreign for spelling in disguises(stage, path)]
+    await stage.ask(writer, *(order for spelling in spellings for order in spoiling(spelling)))
 
     assert {path: stage.path(path).read_bytes() for path in foreign} == before
     assert "graffiti" not in "".join(text_of(stage, place) for place in PLACES if place.folder != writer.folder)
 
 
-def spoiling(path: str) -> tuple[Call, ...]:
+def spoiling(path: str, word: str = "canary") -> tuple[Call, ...]:
     return (
         ("write", {"path": path, "text": "graffiti"}),
         ("append", {"path": path, "text": "graffiti"}),
-        ("edit", {"path": path, "old": "canary", "new": "graffiti"}),
+        ("edit", {"path": path, "old": word, "new": "graffiti"}),
     )
 
 
@@ -244,16 +237,9 @@ async def test_the_files_that_everybody_reads_are_written_by_no_tool_from_anywhe
 
     for name in SHARED_FILES:
         word = stage.path(name).read_text(encoding="utf-8").split()[1]
-        for spelling in (name, name.lower(), f"./{name}", f"memory/../{name}", str(stage.path(name))):
-            seen = await stage.ask(
-                writer,
-                ("write", {"path": spelling, "text": "graffiti"}),
-                ("append", {"path": spelling, "text": "graffiti"}),
-                ("edit", {"path": spelling, "old": word, "new": "graffiti"}),
-            )
-            assert "Wrote" not in seen
-            assert "Changed" not in seen
-            assert "Added" not in seen
+        spellings = (name, name.lower(), f"./{name}", f"memory/../{name}", str(stage.path(name)))
+        seen = await stage.ask(writer, *(order for spelling in spellings for order in spoiling(spelling, word)))
+        assert not any(done in seen for done in ("Wrote", "Changed", "Added"))
 
     assert {name: stage.path(name).read_bytes() for name in SHARED_FILES} == before
     assert {path.name for path in stage.house.workspace.iterdir()} - listed <= {"people", "groups"}
@@ -285,9 +271,8 @@ async def test_nothing_outside_the_workspace_is_read_or_written(stage: Stage, re
     stage.path("way-out").symlink_to(stage.house.root, target_is_directory=True)
     spellings = ("../../secret.txt", str(outside), "way-out/secret.txt", "~/secret.txt", f"file://{outside}")
 
-    seen = ""
-    for path in (*spellings, "../../scrubjay.yaml", "../../state/gateway.sqlite", "way-out/scrubjay.yaml"):
-        seen += await stage.ask(reader, *orders_about(path), *spoiling(path))
+    paths = (*spellings, "../../scrubjay.yaml", "../../state/gateway.sqlite", "way-out/scrubjay.yaml")
+    seen = await stage.ask(reader, *(order for path in paths for order in (*orders_about(path), *spoiling(path))))
 
     assert "canary-outside" not in seen
     assert "scenario-token" not in seen

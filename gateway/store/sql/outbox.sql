@@ -42,7 +42,7 @@ UPDATE outbox SET state = 'unknown', error = 'the process ended while this part 
 WHERE state = 'sending'
 
 -- name: outbox_release_held
-UPDATE outbox SET state = 'ready', doubtful = 1 WHERE state = 'unknown' AND created_at >= :since
+UPDATE outbox SET state = 'ready', doubtful = 1 WHERE state = 'unknown' AND created_at >= :since AND text IS NOT NULL
 
 -- name: outbox_retext
 UPDATE outbox SET text = :text, state = 'ready', answers = :answers WHERE seq = :seq
