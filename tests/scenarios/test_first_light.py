@@ -44,7 +44,9 @@ async def test_a_message_during_a_turn_steers_it(house: House, chat: FakeAdapter
     assert chat.shown[-1].message_ids == (first.id, second.id)
 
 
-async def test_memory_is_loaded_in_private_and_never_in_a_group(house: House, chat: FakeAdapter, model: ScriptedModel) -> None:
+async def test_memory_is_loaded_in_private_and_never_in_a_group(
+    house: House, chat: FakeAdapter, model: ScriptedModel
+) -> None:
     async with house.open(chat, model=model):
         (house.workspace / "MEMORY.md").write_text("birthday: canary-314\n")
         chat.say("hello", chat_id=OWNER, sender=OWNER)
