@@ -1,6 +1,7 @@
 """Reception: events come in, are judged and routed, committed, and handed to a command or a lane."""
 
 import logging
+from collections import deque
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
@@ -19,6 +20,8 @@ from gateway.router import Route, Routing, address_of, owner_sessions, route
 from gateway.sessions import Sessions
 
 log = logging.getLogger(__name__)
+
+REMEMBERED_ALBUMS = 64  # the pictures of one album arrive within moments of one another
 
 Spawn = Callable[[Coroutine[Any, Any, None], str], object]
 
@@ -57,12 +60,14 @@ class Reception:
         self._spawn = spawn
         self._first_message = first_message
         self._told_places: set[Place] = set()
+        self._addressed_albums: deque[tuple[Chat, str | None]] = deque(maxlen=REMEMBERED_ALBUMS)
 
     async def receive(self, events: Sequence[Event]) -> None:
         """Commit events, then let their consequences begin; implements `adapters.base.Receive`."""
         migrations = [self._follow(event) for event in events if isinstance(event, Migration)]
         told = set(self._told_places)
-        arrivals = [self._judge(event, told) for event in events if isinstance(event, Inbound)]
+        messages = self._albums_whole([event for event in events if isinstance(event, Inbound)])
+        arrivals = [self._judge(message, told) for message in messages]
         dead = [event for event in events if isinstance(event, DeadLetter)]
         for letter in dead:
             extra = {"action": "dead_letter", "account": f"{letter.platform}/{letter.account}"}
@@ -117,6 +122,14 @@ class Reception:
         first = self._first_id(migration.old)
         self._aliases[place_of(migration.new)] = first
         return Migration(replace(migration.old, id=first), migration.new)
+
+    def _albums_whole(self, messages: Sequence[Inbound]) -> list[Inbound]:
+        """An album that is addressed to us in one of its captions is addressed to us with all its pictures."""
+        for message in messages:
+            if message.album is not None and message.addressed:
+                self._addressed_albums.append((message.chat, message.album))
+        known = set(self._addressed_albums)
+        return [replace(m, addressed=True) if (m.chat, m.album) in known else m for m in messages]
 
     def _is_served(self, chat: Chat) -> bool:
         return self._find(chat.platform, chat.account) is not None

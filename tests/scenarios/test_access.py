@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from adapters.base import Chat, ChatKind, DeadLetter, Inbound, Migration
-from adapters.testing import FakeAdapter
+from adapters.base import Attachment, Chat, ChatKind, DeadLetter, Inbound, Migration, Sender
+from adapters.testing import NOON, FakeAdapter
 from agents.base import Request
 from agents.testing import Held, Say, ScriptedModel, Step, call, said_last
 from gateway.app import Gateway
@@ -331,3 +331,22 @@ async def test_what_is_no_longer_admitted_after_a_restart_is_not_answered(house:
         assert (await gateway.store.backlog()).running == 0
 
     assert len(model.requests) == 1
+
+
+async def test_an_album_in_a_group_is_heard_whole_when_one_caption_mentions_us(
+    house: House, chat: FakeAdapter, model: ScriptedModel
+) -> None:
+    def picture(number: int, caption: str, *, addressed: bool) -> Inbound:
+        photo = Attachment("image", f"p{number}", f"{number}.jpg")
+        said = Chat("telegram", "main", GROUP)
+        sender = Sender(OWNER, "Olga")
+        return Inbound(f"90{number}", said, "group", sender, caption, caption, addressed, NOON, (photo,), album="A")
+
+    for number in (1, 2, 3):
+        chat.put_file(f"p{number}", b"jpeg")
+    async with house.open(chat, model=model):
+        chat.happen(picture(1, "look at these", addressed=True), picture(2, "", addressed=False))
+        chat.happen(picture(3, "", addressed=False))
+        await chat.heard()
+
+    assert all(f"{number}.jpg" in str(model.requests[0].messages) for number in (1, 2, 3))
