@@ -28,14 +28,14 @@ format: $(VENV)/.ready-test  ## rewrite the sources in the house's format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(VENV)/.ready-test  ## measure throughput, delay, memory and start, beside a bare bot
-	$(BIN)/python -m bench
+bench: $(VENV)/.ready-test .venv-run/bench  ## measure throughput, delay, memory and start, beside a bare bot
+	BENCH_PYTHON=.venv-run/bin/python $(BIN)/python -m bench $(NAMES)
 
 lock: $(VENV)/.ready-test  ## resolve the dependencies anew and write the lock files
 	./requirements/lock
 
 clean:  ## remove .venv and caches
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache tests/emulators/node/node_modules
+	rm -rf $(VENV) .venv-run .mypy_cache .pytest_cache .ruff_cache tests/emulators/node/node_modules
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -46,6 +46,13 @@ $(VENV)/.ready: $(BIN)/python requirements/run.txt pyproject.toml
 	@echo "Setting up $(VENV): about 50 packages, once…"
 	@$(PIP) install --quiet --require-hashes -r requirements/run.txt
 	@$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# What people run, without the tests' packages: some libraries load more where they find more.
+.venv-run/bench: requirements/run.txt pyproject.toml
+	@$(PYTHON) -m venv .venv-run
+	@.venv-run/bin/python -m pip --disable-pip-version-check install --quiet --require-hashes -r requirements/run.txt
+	@.venv-run/bin/python -m pip --disable-pip-version-check install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
 $(VENV)/.ready-test: $(VENV)/.ready requirements/test.txt tests/emulators/node/package-lock.json

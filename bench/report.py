@@ -6,6 +6,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+# The interpreter that the measured processes run on: one without the tests' packages is what people have.
+PYTHON = str(Path(os.environ.get("BENCH_PYTHON", sys.executable)).absolute())
+SCRUBJAY = str(Path(PYTHON).parent / "scrubjay")
+
 _TICK = os.sysconf("SC_CLK_TCK")
 
 

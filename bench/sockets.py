@@ -12,8 +12,8 @@ from pathlib import Path
 
 import httpx
 
-from bench.report import cpu_seconds, quantiles, resident_mb, row, say
-from tests.contract.processes import SCRUBJAY, end, environment
+from bench.report import PYTHON, SCRUBJAY, cpu_seconds, quantiles, resident_mb, row, say
+from tests.contract.processes import end, environment
 from tests.emulators.telegram_server import TelegramServer
 
 CHATS, AT_ONCE, SINGLE, ROUNDS = 61, 60, 40, 3
@@ -151,11 +151,11 @@ async def measure() -> None:
     """Print the figures of both, ours with its ratio to the bare bot's."""
     async with model_server() as model:
         async with TelegramServer() as telegram:
-            command = (sys.executable, "-m", "bench.bare_bot", telegram.token, telegram.base_url, model.url)
+            command = (PYTHON, "-m", "bench.bare_bot", telegram.token, telegram.base_url, model.url)
             bare = await run_bot(command, telegram, model)
         async with TelegramServer() as telegram:
             with home_for(telegram, model) as home:
-                ours = await run_bot((str(SCRUBJAY), "run", "--home", home), telegram, model)
+                ours = await run_bot((SCRUBJAY, "run", "--home", home), telegram, model)
     _print("bare bot", bare, None)
     _print("scrubjay", ours, bare)
     say("(waits include the test's own two HTTP calls; the bare bot keeps nothing and formats nothing)")

@@ -1,13 +1,12 @@
 """How long the commands take, as whole processes: the median of several, beside a bare interpreter."""
 
 import asyncio
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
 
-from bench.report import quantiles, row
-from tests.contract.processes import SCRUBJAY, environment
+from bench.report import PYTHON, SCRUBJAY, quantiles, row
+from tests.contract.processes import environment
 
 RUNS = 7
 
@@ -33,12 +32,12 @@ async def _median_ms(command: Sequence[str], text: bytes = b"") -> float:
 
 async def measure() -> None:
     """Print the figures."""
-    floor = await _median_ms((sys.executable, "-c", "pass"))
+    floor = await _median_ms((PYTHON, "-c", "pass"))
     row("python -c pass", floor, "ms")
-    row("scrubjay version", await _median_ms((str(SCRUBJAY), "version")), "ms", aim="< 300", of=floor)
-    row("scrubjay --help", await _median_ms((str(SCRUBJAY), "--help")), "ms", aim="< 250", of=floor)
+    row("scrubjay version", await _median_ms((SCRUBJAY, "version")), "ms", aim="< 300", of=floor)
+    row("scrubjay --help", await _median_ms((SCRUBJAY, "--help")), "ms", aim="< 250", of=floor)
     with tempfile.TemporaryDirectory() as home:
-        command = (str(SCRUBJAY), "chat", "--demo", "--home", home)
+        command = (SCRUBJAY, "chat", "--demo", "--home", home)
         row("scrubjay chat --demo, nothing said", await _median_ms(command), "ms", aim="< 1500", of=floor)
         said = await _median_ms(command, b"hello\n")
         row("scrubjay chat --demo, one answer", said, "ms", of=floor)

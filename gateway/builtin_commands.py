@@ -98,7 +98,7 @@ async def _owner_status(desk: Desk) -> list[str]:
     for account in desk.accounts.all:
         if account.adapter.platform == "terminal":
             continue
-        name = f" as @{account.name}" if account.name and account.state == "connected" else ""
+        name = f" as {account.name}" if account.name and account.state == "connected" else ""
         reason = f": {account.reason}" if account.reason else ""
         lines.append(f"- {account.label}: {account.state}{name}{reason}")
         lines += [f"  - {warning}" for warning in account.warnings]

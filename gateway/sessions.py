@@ -21,6 +21,7 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 KEPT_OPEN = 64
+KEPT_IDS = 10_000
 
 
 class Threads:
@@ -85,13 +86,14 @@ class Sessions:
         self._state = state
         self._threads = threads
         self._clock = clock
+        self._ids: OrderedDict[str, str] = OrderedDict()  # this process owns the store, so what it knows stays true
         self._open: OrderedDict[str, _Open] = OrderedDict()
         self._loading: dict[str, asyncio.Task[None]] = {}
 
     @asynccontextmanager
     async def use(self, key: str, agent: str) -> AsyncIterator[Session]:
         """Give the session of a key, making it if there is none; its transcript stays open while it is in use."""
-        session_id = await self._store.open_session(key, agent=agent, new_id=new_session_id(self._clock.now()))
+        session_id = await self._id_of(key, agent)
         while (entry := self._open.get(session_id)) is None:
             await self._loaded(session_id, key, agent)
         entry.users += 1
@@ -101,6 +103,15 @@ class Sessions:
         finally:
             entry.users -= 1
             self._shrink()
+
+    async def _id_of(self, key: str, agent: str) -> str:
+        found = self._ids.get(key)
+        if found is None:
+            found = await self._store.open_session(key, agent=agent, new_id=new_session_id(self._clock.now()))
+            self._ids[key] = found
+            if len(self._ids) > KEPT_IDS:
+                self._ids.popitem(last=False)
+        return found
 
     async def _loaded(self, session_id: str, key: str, agent: str) -> None:
         """Open a transcript once, however many ask for it at a time, and whoever of them is cancelled meanwhile."""

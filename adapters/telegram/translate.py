@@ -80,7 +80,7 @@ def _inbound(message: Payload, account: str, me: Me, *, edited: bool, raw: str) 
         reading.mentioned or reading.command or (quote is not None and quote.from_us and not reading.foreign_command)
     )
     return Inbound(
-        id=str(message["message_id"]),
+        id=_message_id(message, me),
         chat=_place(account, message["chat"]["id"], _thread(message, private=private)),
         kind="private" if private else "group",
         sender=_sender(message),
@@ -96,6 +96,15 @@ def _inbound(message: Payload, account: str, me: Me, *, edited: bool, raw: str) 
         foreign_command=reading.foreign_command,
         raw=raw,
     )
+
+
+def _message_id(message: Payload, me: Me) -> str:
+    """Return the id of a message. Outside of supergroups and channels each bot counts for itself, so ours belongs to it.
+
+    An account may get another bot, which counts from 1 again: what is written to it is not what the first one heard.
+    """
+    number = str(message["message_id"])
+    return number if message["chat"]["type"] in ("supergroup", "channel") else f"{number}@{me.id}"
 
 
 def _thread(message: Payload, *, private: bool) -> str | None:
@@ -128,7 +137,7 @@ def _quote(message: Payload, me: Me) -> Quote | None:
     author = _sender(target)
     words = (message.get("quote") or {}).get("text") or summary_of(target)
     from_us = "sender_chat" not in target and author.id == str(me.id)
-    return Quote(str(target["message_id"]), author.name, words, from_us=from_us)
+    return Quote(_message_id(target, me), author.name, words, from_us=from_us)
 
 
 def me(user: Payload) -> Me:
@@ -204,8 +213,9 @@ def _address(message: Outbound) -> dict[str, Any]:
     address: dict[str, Any] = {"chat_id": _chat_id(message.chat)}
     if message.chat.thread and message.chat.thread != GENERAL_TOPIC:  # Telegram refuses the General topic by its number
         address["message_thread_id"] = _thread_id(message.chat.thread)
-    if message.reply_to and message.reply_to.isdecimal():
-        address["reply_parameters"] = {"message_id": int(message.reply_to), "allow_sending_without_reply": True}
+    number, _, _ = (message.reply_to or "").partition("@")
+    if number.isdecimal():
+        address["reply_parameters"] = {"message_id": int(number), "allow_sending_without_reply": True}
     return address
 
 

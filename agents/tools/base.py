@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 from agents.base import Tool, ToolSpec
 from agents.errors import ToolFailed
+from agents.framing import defuse
 from agents.journal import Journal
 from memory.errors import FileProblem, PathRefused
 from memory.files import ShelfFiles
@@ -69,7 +70,10 @@ def count(description: str = "") -> dict[str, Any]:
 def tool(
     name: str, description: str, arguments: Mapping[str, Any], body: Body, *, required: Sequence[str] = ()
 ) -> Tool:
-    """Return a tool whose arguments are checked before `body` runs, and whose failures are all `ToolFailed`."""
+    """Return a tool whose arguments are checked before `body` runs, and whose failures are all `ToolFailed`.
+
+    What it returns holds no boundary of a frame, so that a file cannot pass for something that Scrubjay says.
+    """
     schema: dict[str, Any] = {"type": "object", "properties": dict(arguments)}
     if required:
         schema["required"] = list(required)
@@ -77,7 +81,7 @@ def tool(
 
     async def run(context: ToolContext, given: Mapping[str, Any]) -> str:
         try:
-            return await body(context, _checked(spec, given))
+            return defuse(await body(context, _checked(spec, given)))
         except (PathRefused, FileProblem) as problem:
             raise ToolFailed(str(problem)) from problem
         except OSError as error:

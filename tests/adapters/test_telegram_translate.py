@@ -59,7 +59,7 @@ def outbound(text: str = "hello", *, chat_id: str = "1001", thread: str | None =
 
 def test_a_private_text_is_read_with_sender_time_and_chat() -> None:
     assert heard(update(text="good morning")) == Inbound(
-        id="42",
+        id="42@7001",
         chat=Chat("telegram", "main", "1001"),
         kind="private",
         sender=Sender("1001", "Alice Reed"),
@@ -157,7 +157,7 @@ def test_a_command_in_the_middle_of_a_text_addresses_nobody() -> None:
 def test_an_edited_message_keeps_its_id_and_is_marked() -> None:
     found = heard(update("edited_message", text="better", edit_date=1769428900))
 
-    assert (found.id, found.text, found.edited) == ("42", "better", True)
+    assert (found.id, found.text, found.edited) == ("42@7001", "better", True)
 
 
 def test_an_edited_caption_is_an_edit_too() -> None:

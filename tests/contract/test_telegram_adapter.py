@@ -261,10 +261,10 @@ async def test_an_edit_a_topic_and_a_migration_are_heard(
     await telegram.say(chat={"id": -5, "type": "group", "title": "G"}, migrate_to_chat_id=-1005)
 
     async with running(adapter, store):
-        _, edit, topic = await store.messages(3)
+        written, edit, topic = await store.messages(3)
         await telegram.confirmed()
 
-    assert (edit.id, edit.text, edit.edited) == (str(message_id), "hello", True)
+    assert (edit.id, edit.text, edit.edited) == (written.id, "hello", True)
     assert (topic.chat.thread, topic.addressed, topic.clean) == ("55", True, "in here")
     assert store.committed[-1] == Migration(Chat("telegram", "main", "-5"), Chat("telegram", "main", "-1005"))
 

@@ -13,6 +13,7 @@ from adapters.errors import AdapterError, Rejected, RejectedReason, Transient, U
 from adapters.terminal.client import Link, connect
 from adapters.terminal.protocol import Done, File, Message
 from adapters.testing import FakeAdapter
+from agents.errors import ModelUnauthorized
 from agents.testing import Held, Say, ScriptedModel, call
 from gateway.delivery import DUPLICATE_MARK
 from memory.testing import FakeClock
@@ -549,6 +550,17 @@ async def test_several_parts_that_are_refused_are_told_once_and_a_refused_notice
     assert chat.refused.count(NOTICE) == 1
     assert " ".join(chat.refused[:-1]).split() == ("some words " * 20).split()
     assert actions(caplog).count("send_failed") == len(chat.refused)
+
+
+async def test_a_notice_that_is_refused_is_not_told(house: House) -> None:
+    chat = Picky("other", takes="BARRIER")
+    async with house.open(chat, model=ScriptedModel(ModelUnauthorized("401"))):
+        asked = chat.say("hello", chat_id=OWNER, sender=OWNER)
+        await until_done(chat, asked.id)
+        chat.say("barrier", chat_id=OWNER, sender=OWNER)
+        await chat.heard()
+
+    assert len(chat.refused) == 1
 
 
 async def test_what_follows_a_part_that_was_given_up_is_sent(house: House) -> None:
