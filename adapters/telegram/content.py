@@ -33,7 +33,7 @@ def content_of(message: Payload) -> Content | None:
     attachments = _attachments(message)
     if "text" in message:
         return Content(message["text"], message.get("entities") or (), attachments)
-    if attachments:
+    if attachments or "caption" in message:  # of a kind of media that we do not know, the caption is still heard
         return Content(message.get("caption") or "", message.get("caption_entities") or (), attachments)
     for name, words in _WORDS.items():
         if name in message:

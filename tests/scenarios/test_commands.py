@@ -190,7 +190,7 @@ async def test_status_tells_the_owner_how_everything_is(house: House, chat: Fake
             "- Agent `main` with the demo model, as you asked: a small set of rules, not a language model\n"
             "- This conversation: nothing to do\n"
             "- Scrubjay 0.1.0, running for 3 h 5 min\n"
-            "- telegram/main: connected as @fake telegram\n"
+            "- telegram/main: connected as fake telegram\n"
             "- Messages: 0 waiting, 0 being answered, 0 to be sent"
         )
 
