@@ -5,7 +5,7 @@ import re
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -117,14 +117,20 @@ async def _one_at_a_time(
 ) -> tuple[tuple[float, float], tuple[float, float]]:
     to_model, to_answer = [], []
     for number in range(SINGLE):
+        # The waits are on their way before the message is, so that what is timed competes with nothing of ours.
+        heard = asyncio.create_task(_when(model.asked(asked + number + 1)))
+        seen = asyncio.create_task(_when(telegram.sent(n=number + 2)))
+        await asyncio.sleep(0.05)
         began = time.perf_counter()
-        heard = asyncio.create_task(model.asked(asked + number + 1))
         await say_in(telegram, number % CHATS, f"message {number}")
-        await heard
-        to_model.append((time.perf_counter() - began) * 1_000)
-        await telegram.sent(n=number + 2)
-        to_answer.append((time.perf_counter() - began) * 1_000)
+        to_model.append((await heard - began) * 1_000)
+        to_answer.append((await seen - began) * 1_000)
     return quantiles(to_model), quantiles(to_answer)
+
+
+async def _when(work: Awaitable[object]) -> float:
+    await work
+    return time.perf_counter()
 
 
 async def _all_at_once(telegram: TelegramServer, pid: int, before: int) -> tuple[float, float]:

@@ -69,11 +69,18 @@ class Commands:
 
     def call(self, message: Inbound, route: Route, standing: Standing, *, seq: int = 0) -> Call | None:
         """Return the use of a known command that a message is, or None when it is a message for the agent."""
+        found = self._named(message)
+        return None if found is None else Call(found[0], found[1], message, route, standing, seq)
+
+    def is_command(self, message: Inbound) -> bool:
+        """Tell whether a message is the use of a known command."""
+        return self._named(message) is not None
+
+    def _named(self, message: Inbound) -> tuple[Command, str] | None:
+        """Return the command that a message names, and its arguments."""
         match = _COMMAND.match(message.clean.strip())
         command = self._commands.get(match.group(1).lower()) if match else None
-        if match is None or command is None:
-            return None
-        return Call(command, (match.group(2) or "").strip(), message, route, standing, seq)
+        return (command, (match.group(2) or "").strip()) if match and command else None
 
     async def answer(self, call: Call) -> Answer:
         """Run a command and return its answer; a fault becomes a sentence and a log record."""

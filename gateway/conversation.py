@@ -1,6 +1,7 @@
 """One turn's conversation with the model: told and stored entry by entry in the session's transcript."""
 
-from collections.abc import Callable, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,14 +48,15 @@ class Agent:
 class Conversation:
     """What one turn works with. `context.sources` names the messages that it answers; it grows by those that steer.
 
-    `budget_tokens` is what a request and its answer may take of the model's window.
+    `read` gives the workspace files as they are now. `budget_tokens` is what a request and its answer may take of the
+    model's window.
     """
 
     control: Control
     agent: Agent
     scene: Scene
     session: Session
-    snapshot: WorkspaceSnapshot
+    read: Callable[[], Awaitable[WorkspaceSnapshot]]
     context: ToolContext
     sources: list[str]
     adapter: Adapter | None
@@ -77,20 +79,23 @@ class Conversation:
             await self._send_again()
         if fresh:
             steering = await self._told(fresh)
-            await self._store(Message("user", steering.content), steering.sources)
+            stored_now = self._store(Message("user", steering.content), steering.sources)
+            snapshot, _ = await asyncio.gather(self.read(), stored_now)
+        else:
+            snapshot = await self.read()
         said = said_in(self._records()) if begun else []
         if begun and final_message(self.session.entries, self.control.turn) is not None:
             return reply_of(said)
-        return await self._converse(said)
+        return await self._converse(said, snapshot)
 
-    async def _converse(self, said: Sequence[Sequence[Said]]) -> str:
+    async def _converse(self, said: Sequence[Sequence[Said]], snapshot: WorkspaceSnapshot) -> str:
         """Run the model and its tools over the session's history; what is said is stored as it happens."""
 
         async def arrange(messages: Sequence[Message]) -> tuple[Message, ...]:
-            return await self._either_way(lambda: messages_for(self.snapshot, repair(messages)), len(messages))
+            return await self._either_way(lambda: messages_for(snapshot, repair(messages)), len(messages))
 
         frame = Frame(
-            system=build_system(self.snapshot, self.scene),
+            system=build_system(snapshot, self.scene),
             max_tokens=self.agent.max_tokens,
             arrange=arrange,
             shorten=lambda messages: self._make_room(),

@@ -114,15 +114,14 @@ class Delivery:
         queue = self._queues[place]
         try:
             while True:
-                queue.woken.clear()
-                parcel = await self._outbox.next_parcel(place)
-                while parcel is not None:
-                    await self._wait(place, queue)
-                    adapter = self._find(place.platform, place.account)
-                    if adapter is None and self._configured(place.platform, place.account):
-                        return
-                    parcel = await self._deliver(queue, parcel, adapter)
-                if not queue.woken.is_set():
+                await self._wait(place, queue)
+                adapter = self._find(place.platform, place.account)
+                if adapter is None and self._configured(place.platform, place.account):
+                    return
+                parcel = await self._outbox.take(place)
+                if parcel is not None:
+                    await self._deliver(queue, parcel, adapter)
+                elif not queue.woken.is_set():
                     return
         finally:
             del self._queues[place]
@@ -139,25 +138,24 @@ class Delivery:
             finally:
                 for task in waiting:
                     task.cancel()
+        queue.retry_at = 0.0
         queue.woken.clear()  # before the attempt: a wake-up that comes while it fails must not be lost
 
-    async def _deliver(self, queue: _Queue, parcel: Parcel, adapter: Adapter | None) -> Parcel | None:
-        """Try to send one part; return the next one of the chat."""
+    async def _deliver(self, queue: _Queue, parcel: Parcel, adapter: Adapter | None) -> None:
+        """Try to send one part."""
         chat = parcel.message.chat
         if adapter is None:
             why = f"the account {chat.platform}/{chat.account} is not configured any more"
             await self._give_up(queue, parcel, why, tell=False)
-            return await self._outbox.next_parcel(place_of(chat))
-        await self._outbox.sending(parcel)
+            return
         try:
             platform_id = await adapter.send(_dressed(parcel))
         except AdapterError as error:
             await self._refused(queue, parcel, error)
-            return await self._outbox.next_parcel(place_of(chat))
-        following = await self._outbox.sent(parcel, platform_id)
+            return
+        await self._outbox.sent(parcel, platform_id)
         log.info("delivered", extra=_extra(parcel, "delivered"))
         await self._finish(parcel)
-        return following
 
     async def _refused(self, queue: _Queue, parcel: Parcel, error: AdapterError) -> None:
         """Decide what becomes of a part that could not be sent."""

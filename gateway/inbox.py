@@ -40,22 +40,28 @@ class Arrival:
     """A message with what access and routing decided about it.
 
     `told` is said, once, about a message that is not admitted; with `pairing` the code is stored, and its parts are said.
+    `turn` is the turn that begins with it at once, because nothing runs or waits in its session.
     """
 
     message: Inbound
     session: str
     admitted: bool
+    turn: str | None = None
     told: tuple[Part, ...] = ()
     pairing: PairingRequest | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What the inbox did with an arrival. `seq` orders what arrived; 0 where no row was touched."""
+    """What the inbox did with an arrival. `seq` orders what arrived; 0 where no row was touched.
+
+    `begun`: the row is in the arrival's turn already.
+    """
 
     kind: ReceiptKind
     arrival: Arrival
     seq: int
+    begun: bool = False
 
 
 @dataclass(frozen=True, slots=True)

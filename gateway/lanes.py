@@ -18,12 +18,16 @@ Spawn = Callable[[Coroutine[Any, Any, None], str], "asyncio.Task[None]"]
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A message in a lane. `turn` is set when a turn that a restart cut off is taken up again."""
+    """A message in a lane. `turn` is set when a turn that a restart cut off is taken up again.
+
+    `begun` names the turn that its row is in already, because its lane was free when it came.
+    """
 
     seq: int
     message: Inbound
     route: Route
     turn: str | None = None
+    begun: str | None = None
 
 
 @dataclass(slots=True)
@@ -38,6 +42,12 @@ class Control:
     stopped: bool = False
     closing: bool = False
     claim: Callable[[], list[Waiting]] = list
+
+    @property
+    def begun(self) -> Waiting | None:
+        """The only message of the turn, if its row was put into this turn when it came."""
+        [first, *others] = self.items
+        return first if first.begun == self.turn and not others else None
 
     @property
     def route(self) -> Route:
@@ -129,6 +139,10 @@ class Lanes:
         earlier = lane.control is not None and lane.control.items[0].seq < before
         return Stopped(earlier and self._cut(lane), waiting)
 
+    def is_free(self, key: str) -> bool:
+        """Tell whether nothing runs or waits in a session's lane, so that a message's turn would begin at once."""
+        return key not in self._lanes
+
     @property
     def busy(self) -> int:
         """How many sessions have a turn running."""
@@ -168,7 +182,7 @@ class Lanes:
         try:
             while lane.waiting:
                 first = lane.waiting.popleft()
-                control = lane.control = Control(first.turn or uuid4().hex, [first])
+                control = lane.control = Control(first.turn or first.begun or uuid4().hex, [first])
                 lane.turn = asyncio.create_task(self._turn(lane, control), name=f"turn {lane.key}")
                 await self._end_of(lane.turn, control)
                 lane.turns += 1

@@ -49,16 +49,12 @@ class Outbox(Protocol):
         """Return the chats that have parts ready, and until when (Unix seconds) each one's platform wants silence."""
         ...
 
-    async def next_parcel(self, place: Place) -> Parcel | None:
-        """Return the oldest ready part of a chat."""
+    async def take(self, place: Place) -> Parcel | None:
+        """Return the oldest ready part of a chat, recorded as about to leave; None when nothing is ready."""
         ...
 
-    async def sending(self, parcel: Parcel) -> None:
-        """Record that the request is about to leave."""
-        ...
-
-    async def sent(self, parcel: Parcel, platform_id: str) -> Parcel | None:
-        """Record that the platform has it, under which id; return the chat's next ready part."""
+    async def sent(self, parcel: Parcel, platform_id: str) -> None:
+        """Record that the platform has it, under which id."""
         ...
 
     async def again(self, parcel: Parcel, *, not_before: float, error: str) -> None:

@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
+from uuid import uuid4
 
 from adapters.base import Adapter, Chat, DeadLetter, Event, Inbound, Migration
 from agents.entries import Note
@@ -67,7 +68,7 @@ class Reception:
         migrations = [self._follow(event) for event in events if isinstance(event, Migration)]
         told = set(self._told_places)
         messages = self._albums_whole([event for event in events if isinstance(event, Inbound)])
-        arrivals = [self._judge(message, told) for message in messages]
+        arrivals = self._with_turns([self._judge(message, told) for message in messages])
         dead = [event for event in events if isinstance(event, DeadLetter)]
         for letter in dead:
             extra = {"action": "dead_letter", "account": f"{letter.platform}/{letter.account}"}
@@ -76,6 +77,20 @@ class Reception:
         self._told_places |= told
         for receipt in receipts:
             self._go_on(receipt)
+
+    def _with_turns(self, arrivals: Sequence[Arrival]) -> list[Arrival]:
+        """Let the first message of a free lane begin its turn in the commit that takes it in."""
+        taken: set[str] = set()
+        result = []
+        for arrival in arrivals:
+            session, message = arrival.session, arrival.message
+            alone = message.album is None and not message.edited and session not in taken
+            if arrival.admitted and alone and self._lanes.is_free(session) and not self._commands.is_command(message):
+                arrival = replace(arrival, turn=uuid4().hex)
+            if arrival.admitted:
+                taken.add(session)
+            result.append(arrival)
+        return result
 
     async def take_up(self, *, younger_than_seconds: float) -> int:
         """Go on with what the last process accepted and did not finish; return how many were too old and dropped.
@@ -182,20 +197,23 @@ class Reception:
         message = arrival.message
         if receipt.kind == "new":
             self._first_message()
-            self._hand_over(receipt.seq, message, self._standing(message)[0])
+            begun = arrival.turn if receipt.begun else None
+            self._hand_over(receipt.seq, message, self._standing(message)[0], begun=begun)
         elif receipt.kind == "reworded_late":
             if arrival.admitted:  # else it was never answered, and what strangers write stays out of transcripts
                 self._spawn(self._note_edit(arrival), "note an edit")
         elif arrival.told or arrival.pairing:
             self._delivery.wake(place_of(message.chat))
 
-    def _hand_over(self, seq: int, message: Inbound, standing: Standing, *, turn: str | None = None) -> None:
+    def _hand_over(
+        self, seq: int, message: Inbound, standing: Standing, *, turn: str | None = None, begun: str | None = None
+    ) -> None:
         chosen = self._route(message, standing)
         call = None if turn else self._commands.call(message, chosen, standing, seq=seq)
         if call is not None:
             self._spawn(self._command(seq, call), f"command /{call.command.name}")
             return
-        dropped = self._lanes.put(Waiting(seq, message, chosen, turn))
+        dropped = self._lanes.put(Waiting(seq, message, chosen, turn, begun))
         if dropped:
             self._spawn(self._drop(dropped), "say what was dropped")
 

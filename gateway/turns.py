@@ -72,7 +72,7 @@ class Turns:
 
     async def run(self, control: Control) -> None:
         """Answer the messages of a turn; whatever happens, they are closed with an outcome and an answer."""
-        rows = await self._inbox.start_turn(control.turn, [item.seq for item in control.items])
+        rows = await self._rows(control)
         if not rows:
             return
         try:
@@ -100,6 +100,13 @@ class Turns:
         else:
             await self._show(control, "done")
         log.info("turn closed", extra=_extra(control, "turn_closed") | {"outcome": outcome})
+
+    async def _rows(self, control: Control) -> list[Held]:
+        """Return the inbox rows of a turn, marked as running in it."""
+        first = control.begun
+        if first is not None:  # marked when it came: one commit less before the model is asked
+            return [Held(first.seq, first.route.session, control.turn, 1, first.message)]
+        return await self._inbox.start_turn(control.turn, [item.seq for item in control.items])
 
     async def stopped(self, control: Control) -> None:
         """Close the messages of a turn that somebody stopped, and say so in the transcript."""
@@ -130,13 +137,11 @@ class Turns:
             raise _GivenUp
         agent = self._agents[control.route.agent]
         async with self._sessions.use(control.route.session, agent.id) as session:
-            conversation = await self._conversation(control, rows, session, watch)
+            conversation = self._conversation(control, rows, session, watch)
             text = await conversation.answer(rows)
         return await self._replies.parts(control, text, conversation.context.outgoing, workspace=agent.workspace)
 
-    async def _conversation(
-        self, control: Control, rows: Sequence[Held], session: Session, watch: Watch
-    ) -> Conversation:
+    def _conversation(self, control: Control, rows: Sequence[Held], session: Session, watch: Watch) -> Conversation:
         """Put together what a turn works with."""
         chat, audience, agent = control.chat, control.route.audience, self._agents[control.route.agent]
         scene = Scene(agent.id, audience, self._clock.zone, place_of_message(rows[0].message))
@@ -147,7 +152,7 @@ class Turns:
             agent=agent,
             scene=scene,
             session=session,
-            snapshot=await self.snapshot(agent, files, audience),
+            read=lambda: self.snapshot(agent, files, audience),
             context=ToolContext(
                 files=files,
                 audience=audience,

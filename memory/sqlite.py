@@ -128,7 +128,8 @@ class Database:
         """Run the jobs in one transaction; return a result or an exception for each."""
         try:
             self._connection.execute("BEGIN IMMEDIATE")
-            outcomes = [self._attempt(job) for job in batch]
+            alone = len(batch) == 1  # needs no savepoint: what fails is rolled back as a whole
+            outcomes = [batch[0].work(self._transaction)] if alone else [self._attempt(job) for job in batch]
             self._connection.execute("COMMIT")
         except Exception as error:
             if self._connection.in_transaction:

@@ -44,7 +44,9 @@ def accept(tx: "Transaction", arrival: Arrival, now: float) -> Receipt:
     message = arrival.message
     if message.edited:
         return _reword(tx, arrival)
-    state = "closed" if arrival.pairing else "received" if arrival.admitted else "ignored"
+    state = "closed" if arrival.pairing else "ignored"
+    if arrival.admitted:
+        state = "running" if arrival.turn else "received"
     row = tx.one(
         "inbox_insert",
         **_key(arrival),
@@ -52,12 +54,13 @@ def accept(tx: "Transaction", arrival: Arrival, now: float) -> Receipt:
         session=arrival.session,
         state=state,
         outcome="silent" if arrival.pairing else None,
+        turn=arrival.turn,
         now=now,
         message=encode(message),
     )
     if row is not None:
-        kind: ReceiptKind = "new" if state == "received" else "ignored"
-        return Receipt(kind, arrival, row["seq"])
+        kind: ReceiptKind = "new" if arrival.admitted else "ignored"
+        return Receipt(kind, arrival, row["seq"], begun=arrival.turn is not None)
     return _take_up(tx, arrival)
 
 

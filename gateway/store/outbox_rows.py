@@ -31,10 +31,13 @@ def add(tx: "Transaction", parts: Sequence[Part], now: float) -> None:
         )
 
 
-def next_parcel(tx: "Transaction", place: Place) -> Parcel | None:
-    """Return the oldest ready part of a chat."""
+def take(tx: "Transaction", place: Place) -> Parcel | None:
+    """Return the oldest ready part of a chat, marked as being sent."""
     row = tx.one("outbox_next", platform=place.platform, account=place.account, chat=place.chat)
-    return None if row is None else _parcel(row)
+    if row is None:
+        return None
+    tx.run("outbox_sending", seq=row["seq"])
+    return _parcel(row)
 
 
 def _parcel(row: "Row") -> Parcel:

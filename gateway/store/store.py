@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from adapters.base import Chat, DeadLetter, Migration
 from gateway.inbox import Arrival, Held, Outcome, Part, Receipt, TakenUp
-from gateway.outbox import Parcel, Place, place_of
+from gateway.outbox import Parcel, Place
 from gateway.store import inbox_rows, outbox_rows
 from gateway.store.values import Backlog, Guesses, KnownPerson, PendingPairing
 from memory.clock import Clock
@@ -120,24 +120,14 @@ class Store:
         rows = await self._database.run(lambda tx: tx.all("outbox_chats"))
         return {Place(row["platform"], row["account"], row["chat"]): row["not_before"] for row in rows}
 
-    async def next_parcel(self, place: Place) -> Parcel | None:
-        """Return the oldest ready part of a chat; see `Outbox.next_parcel`."""
-        return await self._database.run(lambda tx: outbox_rows.next_parcel(tx, place))
+    async def take(self, place: Place) -> Parcel | None:
+        """Return the oldest ready part of a chat, recorded as about to leave; see `Outbox.take`."""
+        return await self._database.run(lambda tx: outbox_rows.take(tx, place))
 
-    async def sending(self, parcel: Parcel) -> None:
-        """Record that the request is about to leave; see `Outbox.sending`."""
-        await self._database.run(lambda tx: tx.run("outbox_sending", seq=parcel.seq))
-
-    async def sent(self, parcel: Parcel, platform_id: str) -> Parcel | None:
-        """Record the platform's id and return the next part; see `Outbox.sent`."""
+    async def sent(self, parcel: Parcel, platform_id: str) -> None:
+        """Record the platform's id of a part; see `Outbox.sent`."""
         now = self._now()
-        chat = parcel.message.chat
-
-        def work(tx: "Transaction") -> Parcel | None:
-            tx.run("outbox_sent", seq=parcel.seq, platform_id=platform_id, now=now)
-            return outbox_rows.next_parcel(tx, place_of(chat))
-
-        return await self._database.run(work)
+        await self._database.run(lambda tx: tx.run("outbox_sent", seq=parcel.seq, platform_id=platform_id, now=now))
 
     async def again(self, parcel: Parcel, *, not_before: float, error: str) -> None:
         """Put a part back; see `Outbox.again`."""

@@ -41,13 +41,12 @@ def store_that_kills(point: str) -> type[Store]:
             if point == "after the reply is committed":
                 kill_myself()
 
-        async def sent(self, parcel: Parcel, platform_id: str) -> Parcel | None:
+        async def sent(self, parcel: Parcel, platform_id: str) -> None:
             if point == "before the mark":
                 kill_myself()
-            following = await super().sent(parcel, platform_id)
+            await super().sent(parcel, platform_id)
             if point == "between two parts":
                 kill_myself()
-            return following
 
     return KillingStore
 

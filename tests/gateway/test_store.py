@@ -60,7 +60,7 @@ async def open_texts(store: Store) -> list[str]:
 
 async def to_send(store: Store, chat: Chat = CHAT) -> list[str]:
     texts = []
-    while (parcel := await store.next_parcel(place_of(chat))) is not None:
+    while (parcel := await store.take(place_of(chat))) is not None:
         texts.append(parcel.message.text)
         await store.sent(parcel, "S1")
     return texts

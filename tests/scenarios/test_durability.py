@@ -62,15 +62,12 @@ def store_that_hangs_at_the_end() -> tuple[type[Store], asyncio.Event]:
 def store_that_hangs_when_a_message_joins(*, committed: bool) -> tuple[type[Store], asyncio.Event]:
     """Return a store in which a second message joins a turn, or is to, and the process comes no further."""
     reached = asyncio.Event()
-    started: list[str] = []
 
     class HangingStore(Store):
         async def start_turn(self, turn: str, seqs: Sequence[int]) -> list[HeldRow]:
-            started.append(turn)
-            rows = await super().start_turn(turn, seqs) if committed or len(started) == 1 else []
-            if len(started) == 2:
-                reached.set()
-                await asyncio.Event().wait()
+            rows = await super().start_turn(turn, seqs) if committed else []
+            reached.set()
+            await asyncio.Event().wait()
             return rows
 
     return HangingStore, reached

@@ -1,7 +1,8 @@
 -- name: inbox_insert
-INSERT INTO inbox (platform, account, chat, message_id, thread, session, state, outcome, received_at, closed_at, message)
-VALUES (:platform, :account, :chat, :message_id, :thread, :session, :state, :outcome, :now,
-        CASE WHEN :state = 'closed' THEN :now END, :message)
+INSERT INTO inbox (platform, account, chat, message_id, thread, session, state, outcome, turn, attempts,
+                   received_at, closed_at, message)
+VALUES (:platform, :account, :chat, :message_id, :thread, :session, :state, :outcome, :turn, :turn IS NOT NULL,
+        :now, CASE WHEN :state = 'closed' THEN :now END, :message)
 ON CONFLICT (platform, account, chat, message_id) DO NOTHING
 RETURNING seq
 
