@@ -58,6 +58,7 @@ class Inbound:
     `text` is as it was written; `clean` is without the mention of our own bot and, for a command, without `@ourbot`.
     `addressed` says that the message is meant for us: a mention, a reply to us, a command for us; private chats always.
     `foreign_command` marks a command that names another bot. `sent_at` is the platform's time, aware, in UTC.
+    `forwarded_from` names who wrote it first, when the sender only passed it on: the words are then not the sender's own.
     `album` joins the messages that were sent as one. `guild` is the server or team. `raw` refers to the platform's event.
     """
 
@@ -76,6 +77,7 @@ class Inbound:
     album: str | None = None
     edited: bool = False
     foreign_command: bool = False
+    forwarded_from: str | None = None
     raw: str = ""
 
 

@@ -4,7 +4,9 @@ AgentError
 ├── ModelError              the model gave no answer; `sentence` is what the user may read, `str()` is for the log
 │   ├── ModelUnavailable    transient: try again, not before `retry_after_seconds`
 │   ├── ModelRejected       the request will be refused again as it is
-│   ├── ContextOverflow     the request is larger than the model's window
+│   │   ├── ContextOverflow the request is larger than the model's window
+│   │   └── ModelUnusable   not this request but the settings are refused: address, name, credit
+│   ├── EmptyAnswer         the model said nothing at all
 │   └── ModelUnauthorized   the key is missing, wrong or not allowed to use this model
 ├── ToolFailed              a tool cannot do what was asked; becomes an error result for the model
 └── TurnStopped             somebody stopped the turn
@@ -53,6 +55,17 @@ class ContextOverflow(ModelRejected):
         self, detail: str, *, sentence: str = "This conversation has become too long for the model to read in one go."
     ) -> None:
         super().__init__(detail, sentence=sentence)
+
+
+class EmptyAnswer(ModelError):
+    """The model's answer had nothing in it, not even its word for silence."""
+
+    def __init__(self) -> None:
+        super().__init__("the model's answer was empty", sentence="The model gave an empty answer. Please ask again.")
+
+
+class ModelUnusable(ModelRejected):
+    """Every request would be refused: the address, the model's name or the account has to be changed by the owner."""
 
 
 class ModelUnauthorized(ModelError):

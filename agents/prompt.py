@@ -73,14 +73,16 @@ class Attached:
 class Moment:
     """What is true of the current message alone.
 
-    `now` is aware; `day_note` is the workspace-relative path of today's note of this conversation's shelf; `notes` are
-    sentences of our own about the message (an attachment that was too large).
+    `now` is aware; `day_note` is the workspace-relative path of today's note of this conversation's shelf;
+    `forwarded_from` names who wrote the text, when the sender only passed it on; `notes` are sentences of our own about
+    the message (an attachment that was too large).
     """
 
     now: datetime
     day_note: str
     sender: Speaker | None = None
     chat_title: str | None = None
+    forwarded_from: str | None = None
     quote: Quoted | None = None
     files: tuple[Attached, ...] = ()
     notes: tuple[str, ...] = ()
@@ -132,6 +134,8 @@ def user_content(scene: Scene, moment: Moment, text: str) -> tuple[Block, ...]:
     context = text_block(context_block(scene, moment))
     if not text.strip():
         return (context,)
+    if moment.forwarded_from is not None:
+        return (context, text_block(frame("forwarded", text, written_by=moment.forwarded_from)))
     return (context, text_block(text if scene.audience.is_owner else defuse(text)))
 
 

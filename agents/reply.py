@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from agents.base import text_of
 from agents.entries import MessageRecord
-from agents.errors import ModelError
+from agents.errors import EmptyAnswer
 from agents.silent import is_silent
 
 CUT_SHORT = "_(The answer was cut at its length limit.)_"
@@ -35,10 +35,10 @@ def said_in(records: Iterable[MessageRecord]) -> list[list[Said]]:
 
 
 def reply_of(said: Sequence[Sequence[Said]]) -> str:
-    """Return the reply in Markdown, empty when the model wants to be silent; `ModelError` when it said nothing at all."""
+    """Return the reply in Markdown, empty when the model wants to be silent; `EmptyAnswer` when it said nothing at all."""
     spoken = [text for answer in said for text in _spoken(answer)]
     if not spoken and not (said and said[-1] and is_silent(said[-1][-1].text)):
-        raise ModelError("the model's answer was empty", sentence="The model gave an empty answer. Please ask again.")
+        raise EmptyAnswer
     return "\n\n".join(spoken)
 
 

@@ -111,6 +111,7 @@ async def open_gateway(
             stack.push_async_callback(gateway.accounts.close)
             await gateway.start(spawn)
             yield gateway
+            await gateway.delivery.drain()
 
 
 @asynccontextmanager

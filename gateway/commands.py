@@ -78,6 +78,8 @@ class Commands:
 
     def _named(self, message: Inbound) -> tuple[Command, str] | None:
         """Return the command that a message names, and its arguments."""
+        if message.forwarded_from is not None:  # somebody else's words: passing them on is not saying them
+            return None
         match = _COMMAND.match(message.clean.strip())
         command = self._commands.get(match.group(1).lower()) if match else None
         return (command, (match.group(2) or "").strip()) if match and command else None

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from adapters.base import Adapter, Inbound
 from agents.base import Message, Model, Usage
-from agents.entries import Compaction, MessageRecord, final_message, redacted, stored_sources
+from agents.entries import Compaction, MessageRecord, Redaction, final_message, redacted, stored_sources
 from agents.errors import ToolFailed
 from agents.journal import Journal
 from agents.prompt import Scene, build_system, messages_for
 from agents.reply import Said, reply_of, said_in
 from agents.tools import TOOLS, ToolContext
 from agents.turn import AssistantSaid, Frame, Steering, TurnEvent, UserSaid, run_turn
-from agents.window import LEFT_OUT, cut, shorten
+from agents.window import LEFT_OUT, cut, message_tokens, shorten
 from agents.wire import model_messages, repair, since_compaction
 from agents.workspace import FileCache, Limits, WorkspaceSnapshot
 from gateway.inbox import Held, Inbox
@@ -98,7 +98,7 @@ class Conversation:
             system=build_system(snapshot, self.scene),
             max_tokens=self.agent.max_tokens,
             arrange=arrange,
-            shorten=lambda messages: self._make_room(),
+            shorten=self._make_room,
         )
         entries = self.session.entries
         if self._is_outgrown():
@@ -172,18 +172,30 @@ class Conversation:
                     return False
         return False
 
-    async def _make_room(self) -> tuple[Message, ...]:
+    async def withdraw(self) -> None:
+        """Take what the turn's people said out of all later requests: the model refuses whatever holds it."""
+        for entry in self.session.entries:
+            record = entry.record
+            if isinstance(record, MessageRecord) and record.turn == self.control.turn and record.sources:
+                await self.session.append(Redaction(entry.id))
+
+    async def _make_room(self, refused: Sequence[Message] = ()) -> tuple[Message, ...]:
         """Leave out the oldest turns, for good, until half of the budget is free; return what is left.
 
-        If the newest turn alone does not fit, long results of tools in it are cut, in this request only.
+        The server's window may be smaller than ours: where it has `refused` messages, half of those is what may stay. If
+        the newest turn alone does not fit, long results of tools in it are cut, in this request only.
         """
 
         def fitting() -> tuple[Message, ...]:
-            return shorten(model_messages(entries), budget_tokens=self.budget_tokens, count=count_tokens)
+            return shorten(model_messages(entries), budget_tokens=budget, count=count_tokens)
 
+        def size() -> int:
+            return sum(message_tokens(message, count_tokens) for message in refused)
+
+        budget = min(self.budget_tokens, await self.threads(size)) if refused else self.budget_tokens
         entries = self.session.entries
         _, kept = since_compaction(entries)
-        half = self.budget_tokens // 2
+        half = budget // 2
         left = await self.threads(lambda: cut(kept, budget_tokens=half, count=count_tokens))
         if left is not None:
             record = Compaction(LEFT_OUT, left.first_kept, left.tokens_before, left.tokens_after)

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -21,6 +22,7 @@ Spawn = Callable[[Coroutine[Any, Any, None], str], "asyncio.Task[None]"]
 DUPLICATE_MARK = "_(This may be a duplicate: I cannot tell whether it arrived.)_"
 GIVE_UP_SECONDS = 24 * 3_600
 FIRST_WAIT_SECONDS = 1.0
+DRAIN_SECONDS = 2.0
 LONGEST_WAIT_SECONDS = 300.0
 NOBODY_THERE_SECONDS = 3_600.0  # whoever connects wakes the delivery; this is the safety net
 
@@ -60,6 +62,9 @@ class Delivery:
         self._out_folder = out_folder
         self._configured = configured
         self._queues: dict[Place, _Queue] = {}
+        self._sending = 0
+        self._idle = asyncio.Event()
+        self._closing = False
         self._still_until: dict[Place, float] = {}  # monotonic: a platform asked for silence in this chat
 
     async def start(self) -> int:
@@ -70,6 +75,15 @@ class Delivery:
             self._keep_still(place, not_before - self._clock.now().timestamp())
             self.wake(place)
         return doubtful
+
+    async def drain(self) -> None:
+        """Begin nothing more, and give what is on its way a moment to arrive: else nobody could say whether it did."""
+        self._closing = True
+        self._idle.clear()
+        if self._sending:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(DRAIN_SECONDS):
+                    await self._idle.wait()
 
     def wake(self, place: Place) -> None:
         """Look for parts of a chat; returns at once."""
@@ -116,15 +130,25 @@ class Delivery:
             while True:
                 await self._wait(place, queue)
                 adapter = self._find(place.platform, place.account)
-                if adapter is None and self._configured(place.platform, place.account):
+                if self._closing or (adapter is None and self._configured(place.platform, place.account)):
                     return
-                parcel = await self._outbox.take(place)
-                if parcel is not None:
-                    await self._deliver(queue, parcel, adapter)
-                elif not queue.woken.is_set():
+                if not await self._send_next(place, queue, adapter) and not queue.woken.is_set():
                     return
         finally:
             del self._queues[place]
+
+    async def _send_next(self, place: Place, queue: _Queue, adapter: Adapter | None) -> bool:
+        """Try to send the next part of a chat; tell whether there was one."""
+        self._sending += 1
+        try:
+            parcel = await self._outbox.take(place)
+            if parcel is not None:
+                await self._deliver(queue, parcel, adapter)
+            return parcel is not None
+        finally:
+            self._sending -= 1
+            if not self._sending:
+                self._idle.set()
 
     async def _wait(self, place: Place, queue: _Queue) -> None:
         """Wait for the end of a silence, and for the next attempt, which a wake-up makes due at once."""

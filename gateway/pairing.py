@@ -2,6 +2,7 @@
 
 import asyncio
 import hmac
+import math
 import secrets
 from collections.abc import Sequence
 from typing import Literal
@@ -82,7 +83,7 @@ class Pairing:
         now = self._clock.now().timestamp()
         guesses = await self._store.guesses()
         if guesses.locked_until > now:
-            minutes = int((guesses.locked_until - now) // 60) + 1
+            minutes = math.ceil((guesses.locked_until - now) / 60)
             raise PairingRefused(f"Too many wrong codes, so I look at none for now. Try again in {minutes} min.")
         found = _match(code.strip().upper(), await self._store.pairings())
         if found is not None:

@@ -171,7 +171,7 @@ class Reception:
         """Decide about one message. A refusal is told a chat once: `told` has those that know, and takes this one in."""
         standing, verdict = self._standing(message)
         session = self._route(message, standing).session
-        if verdict.decision == "admit" and not message.clean.strip() and not message.attachments:
+        if verdict.decision == "admit" and not _has_content(message):
             verdict = Verdict("ignore", "nothing is in it")
         if verdict.decision == "admit":
             return Arrival(message, session, admitted=True)
@@ -248,5 +248,14 @@ class Reception:
     async def _note_edit(self, arrival: Arrival) -> None:
         message = arrival.message
         chosen = self._route(message, self._standing(message)[0])
-        async with self._sessions.use(chosen.session, chosen.agent) as session:
-            await session.append(Note("A message was edited after it had been answered.", {"text": message.text}))
+        try:
+            async with self._sessions.use(chosen.session, chosen.agent) as session:
+                await session.append(Note("A message was edited after it had been answered.", {"text": message.text}))
+        except OSError:  # a full disk; the answer that was given stands all the same
+            extra = {"action": "note_not_written", "session": chosen.session}
+            log.exception("a late edit was not noted", extra=extra)
+
+
+def _has_content(message: Inbound) -> bool:
+    """Tell whether there is anything to answer; a bare mention that replies to something is about that."""
+    return bool(message.clean.strip() or message.attachments or message.reply_to)

@@ -40,6 +40,7 @@ class Telling:
                 day_note=self.day_note(scene),
                 sender=Speaker(sender.name, sender.id, is_owner),
                 chat_title=message.chat_title,
+                forwarded_from=message.forwarded_from,
                 quote=Quoted(quote.sender_name, quote.text, quote.from_us) if quote else None,
                 files=saved,
                 notes=notes,

@@ -8,7 +8,7 @@ from typing import Literal
 
 from adapters.base import Activity, Adapter, Chat
 from agents.entries import Note
-from agents.errors import ModelError
+from agents.errors import ContextOverflow, EmptyAnswer, ModelError, ModelRejected, ModelUnusable
 from agents.prompt import Scene
 from agents.tools import ToolContext
 from agents.turn import being_cancelled
@@ -77,8 +77,7 @@ class Turns:
             return
         try:
             async with showing(lambda: self._show(control, "working"), self._clock), watched(self._clock) as watch:
-                parts = await self._answer(control, rows, watch)
-            outcome: Outcome = "replied" if parts else "silent"
+                outcome, parts = await self._answer(control, rows, watch)
         except ModelError as error:
             log.warning("no answer: %s", error, extra=_extra(control, "model_failed"))
             outcome, parts = "failed", [notice(control, error.sentence)]
@@ -131,15 +130,25 @@ class Turns:
     async def _show(self, control: Control, phase: Literal["working", "done"]) -> None:
         await self._delivery.show(Activity(control.chat, message_ids(control), phase))
 
-    async def _answer(self, control: Control, rows: Sequence[Held], watch: Watch) -> list[Part]:
-        """Return the parts of the reply to a turn's messages."""
+    async def _answer(self, control: Control, rows: Sequence[Held], watch: Watch) -> tuple[Outcome, list[Part]]:
+        """Return what a turn comes to, and the parts of its reply."""
         if max(row.attempts for row in rows) > self._max_attempts:
             raise _GivenUp
         agent = self._agents[control.route.agent]
         async with self._sessions.use(control.route.session, agent.id) as session:
             conversation = self._conversation(control, rows, session, watch)
-            text = await conversation.answer(rows)
-        return await self._replies.parts(control, text, conversation.context.outgoing, workspace=agent.workspace)
+            files = conversation.context.outgoing
+            try:
+                text = await conversation.answer(rows)
+            except ModelError as error:
+                if isinstance(error, ModelRejected) and not isinstance(error, ContextOverflow | ModelUnusable):
+                    await conversation.withdraw()
+                if not files:
+                    raise
+                log.warning("no answer, only files: %s", error, extra=_extra(control, "model_failed"))
+                text = "" if isinstance(error, EmptyAnswer) else error.sentence
+        parts = await self._replies.parts(control, text, files, workspace=agent.workspace)
+        return ("replied" if parts else "silent"), parts
 
     def _conversation(self, control: Control, rows: Sequence[Held], session: Session, watch: Watch) -> Conversation:
         """Put together what a turn works with."""

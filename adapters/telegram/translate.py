@@ -76,7 +76,9 @@ def _inbound(message: Payload, account: str, me: Me, *, edited: bool, raw: str) 
     private = message["chat"]["type"] == "private"
     reading = read_mentions(content.text, content.entities, me)
     quote = _quote(message, me)
-    named = (
+    forwarded_from = _first_author(message)
+    own_words = forwarded_from is None  # what somebody else wrote addresses nobody here
+    named = own_words and (
         reading.mentioned or reading.command or (quote is not None and quote.from_us and not reading.foreign_command)
     )
     return Inbound(
@@ -93,9 +95,19 @@ def _inbound(message: Payload, account: str, me: Me, *, edited: bool, raw: str) 
         chat_title=message["chat"].get("title"),
         album=message.get("media_group_id"),
         edited=edited,
-        foreign_command=reading.foreign_command,
+        foreign_command=own_words and reading.foreign_command,
+        forwarded_from=forwarded_from,
         raw=raw,
     )
+
+
+def _first_author(message: Payload) -> str | None:
+    """Return the name of who wrote a forwarded message, None for one that the sender wrote."""
+    origin = message.get("forward_origin")
+    if origin is None:
+        return None
+    author = origin.get("sender_user") or origin.get("sender_chat") or origin.get("chat")
+    return _name(author) if author else origin.get("sender_user_name") or "somebody"
 
 
 def _message_id(message: Payload, me: Me) -> str:

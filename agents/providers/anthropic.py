@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from agents.base import ModelEvent, Request, Response, TextDelta
-from agents.errors import ModelError, ModelRejected, ModelUnauthorized, ModelUnavailable
+from agents.errors import ModelError, ModelRejected, ModelUnauthorized, ModelUnavailable, ModelUnusable
 from agents.providers.messages_refusals import BAD_ADDRESS, detail_of, masked, refusal, retry_after
 from agents.providers.messages_request import body_of
 from agents.providers.messages_stream import StreamReader
@@ -66,7 +66,7 @@ class AnthropicModel:
         return self._name
 
     async def preload(self) -> None:
-        """Import the SDK in a thread, which takes seconds; `ModelRejected` when `base_url` is no address."""
+        """Import the SDK in a thread, which takes seconds; `ModelUnusable` when `base_url` is no address."""
         await self._opened()
 
     async def respond(self, request: Request) -> AsyncGenerator[ModelEvent, None]:
@@ -125,7 +125,7 @@ class AnthropicModel:
                 open_telemetry=False,
             )
         except httpx2.InvalidURL as error:
-            raise ModelRejected(masked(f"base_url: {error}"), sentence=BAD_ADDRESS) from error
+            raise ModelUnusable(masked(f"base_url: {error}"), sentence=BAD_ADDRESS) from error
         return _Sdk(client, anthropic.AsyncStream[object], meanings, tuple(meanings))
 
     async def _send(self, sdk: _Sdk, request: Request) -> "AsyncStream[object]":
@@ -185,7 +185,7 @@ def foreign_meanings() -> dict[type[BaseException], Callable[[str], ModelError]]
     import anthropic
     import httpx2
 
-    bad_address = partial(ModelRejected, sentence=BAD_ADDRESS)
+    bad_address = partial(ModelUnusable, sentence=BAD_ADDRESS)
     return {
         anthropic.AnthropicError: ModelRejected,  # what the SDK refuses by itself
         anthropic.CredentialsError: ModelUnauthorized,

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from math import isfinite
 
-from agents.errors import ContextOverflow, ModelError, ModelRejected, ModelUnauthorized, ModelUnavailable
+from agents.errors import ContextOverflow, ModelError, ModelRejected, ModelUnauthorized, ModelUnavailable, ModelUnusable
 
 BAD_ADDRESS = "No model answers at the configured address; the owner has to check `base_url`."
 _NO_CREDIT = "The account with the model's provider has no credit left; the owner has to look into it."
@@ -50,11 +50,11 @@ def refusal(
     if status == 413 or (status == 400 and _TOO_LONG.search(message)):
         return ContextOverflow(detail)
     if status == 402 or (status == 400 and _CREDIT.search(message)):
-        return ModelRejected(detail, sentence=_NO_CREDIT)
+        return ModelUnusable(detail, sentence=_NO_CREDIT)
     if status in (401, 403):
         return ModelUnauthorized(detail)
     if status in (404, 405):
-        return ModelRejected(detail, sentence=_unknown_model(model) if kind == "not_found_error" else BAD_ADDRESS)
+        return ModelUnusable(detail, sentence=_unknown_model(model) if kind == "not_found_error" else BAD_ADDRESS)
     return ModelRejected(detail)
 
 

@@ -554,3 +554,34 @@ def test_every_part_can_be_sent(pieces: list[str]) -> None:
         assert 0 < utf16_length(sent["text"]) <= TEXT_LIMIT
         for place in sent.get("entities", []):
             assert positions(sent["text"], place["offset"], place["length"])
+
+
+@pytest.mark.parametrize(
+    ("origin", "name"),
+    [
+        ({"type": "user", "date": 1, "sender_user": {"id": 9, "is_bot": False, "first_name": "Mallory"}}, "Mallory"),
+        ({"type": "hidden_user", "date": 1, "sender_user_name": "Hidden"}, "Hidden"),
+        (
+            {"type": "channel", "date": 1, "message_id": 4, "chat": {"id": -5, "type": "channel", "title": "News"}},
+            "News",
+        ),
+        ({"type": "of a later kind"}, "somebody"),
+    ],
+)
+def test_a_forwarded_message_names_who_wrote_it_and_addresses_nobody(origin: dict[str, Any], name: str) -> None:
+    text = "/help@helper_bot"
+    entities = [{"type": "bot_command", "offset": 0, "length": len(text)}]
+    message = {
+        "message_id": 1,
+        "date": 1_700_000_000,
+        "chat": {"id": -100, "type": "supergroup", "title": "G"},
+        "from": {"id": 1, "is_bot": False, "first_name": "A"},
+        "text": text,
+        "entities": entities,
+        "forward_origin": origin,
+    }
+
+    found = event({"update_id": 1, "message": message}, account="main", me=Me(7001, "helper_bot"))
+
+    assert isinstance(found, Inbound)
+    assert (found.forwarded_from, found.addressed) == (name, False)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.base import Block, Message, Request, Response, ToolSpec, Usage, text_block, text_of
-from agents.errors import ContextOverflow, ModelError, ModelRejected, ModelUnauthorized, ModelUnavailable
+from agents.errors import ContextOverflow, ModelError, ModelRejected, ModelUnauthorized, ModelUnavailable, ModelUnusable
 from agents.providers.messages_refusals import detail_of, masked, refusal, retry_after
 from agents.providers.messages_request import body_of, parameters_of
 from agents.providers.messages_stream import StreamReader
@@ -437,9 +437,9 @@ def error_body(kind: str, message: str = "m") -> Any:
         ),
         (400, error_body("invalid_request_error", "image exceeds 5 MB maximum"), ModelRejected),
         (401, error_body("authentication_error"), ModelUnauthorized),
-        (402, error_body("billing_error"), ModelRejected),
+        (402, error_body("billing_error"), ModelUnusable),
         (403, error_body("permission_error"), ModelUnauthorized),
-        (404, error_body("not_found_error"), ModelRejected),
+        (404, error_body("not_found_error"), ModelUnusable),
         (408, None, ModelUnavailable),
         (409, error_body("conflict_error"), ModelUnavailable),
         (413, error_body("request_too_large"), ContextOverflow),

@@ -12,7 +12,7 @@ import httpx2
 import pytest
 
 from agents.base import Message, ModelEvent, Request, Response, TextDelta, ToolSpec, text_block, text_of
-from agents.errors import ContextOverflow, ModelError, ModelRejected, ModelUnauthorized, ModelUnavailable
+from agents.errors import ContextOverflow, ModelError, ModelRejected, ModelUnauthorized, ModelUnavailable, ModelUnusable
 from agents.providers.anthropic import AnthropicModel, foreign_meanings
 from memory.testing import FakeClock
 from tests.emulators.messages.answers import Answer, ToolCall
@@ -190,7 +190,7 @@ async def test_nothing_is_retried(server: MessagesServer, model: AnthropicModel)
         (Answer(status=400, error="invalid_request_error", text="no"), ModelRejected),
         (Answer(status=400, error="invalid_request_error", text="prompt is too long: 3 > 2"), ContextOverflow),
         (Answer(status=401, error="authentication_error"), ModelUnauthorized),
-        (Answer(status=402, error="billing_error"), ModelRejected),
+        (Answer(status=402, error="billing_error"), ModelUnusable),
         (Answer(status=403, error="permission_error"), ModelUnauthorized),
         (Answer(status=413, error="request_too_large"), ContextOverflow),
         (Answer(status=413, raw="<html>413 nginx"), ContextOverflow),
@@ -249,7 +249,7 @@ async def test_a_model_that_the_server_does_not_know_is_named() -> None:
     async with MessagesServer(models=["claude-other"]) as server, model_at(server.base_url) as model:
         error = await failure(model)
 
-    assert type(error) is ModelRejected
+    assert type(error) is ModelUnusable
     assert "claude-test" in error.sentence
 
 
@@ -281,7 +281,7 @@ async def test_an_address_that_is_none_is_said_to_be_wrong(address: str) -> None
     async with model_at(address) as model:
         error = await failure(model)
 
-    assert type(error) is ModelRejected
+    assert type(error) is ModelUnusable
     assert "base_url" in error.sentence
 
 
@@ -379,7 +379,7 @@ async def test_every_status_that_means_failure_is_an_error_of_ours(
     [
         ({"type": "fail", "status": 400}, ModelRejected),
         ({"type": "fail", "status": 401}, ModelUnauthorized),
-        ({"type": "fail", "status": 404}, ModelRejected),
+        ({"type": "fail", "status": 404}, ModelUnusable),
         ({"type": "fail", "status": 429, "retry_after": 3}, ModelUnavailable),
         ({"type": "fail", "status": 500}, ModelUnavailable),
         ({"type": "fail", "status": 529}, ModelUnavailable),

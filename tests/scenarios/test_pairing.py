@@ -186,7 +186,7 @@ async def test_after_five_wrong_codes_no_code_is_looked_at_for_an_hour_not_even_
         clock.advance(60)
         code = code_in(await knock(chat))
         locked = await owner_says(chat, f"/pair approve {code}")
-        assert locked == "Too many wrong codes, so I look at none for now. Try again in 60 min."
+        assert locked == "Too many wrong codes, so I look at none for now. Try again in 59 min."
     chat = FakeAdapter()
     async with house.open(chat, model=model, clock=clock):
         assert "Too many wrong codes" in await owner_says(chat, f"/pair approve {code}")

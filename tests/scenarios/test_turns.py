@@ -10,7 +10,15 @@ from adapters.base import Attachment, Inbound
 from adapters.errors import Rejected, Transient
 from adapters.testing import FakeAdapter
 from agents.base import Request, Usage
-from agents.errors import ContextOverflow, ModelError, ModelRejected, ModelUnauthorized, ModelUnavailable
+from agents.errors import (
+    ContextOverflow,
+    EmptyAnswer,
+    ModelError,
+    ModelRejected,
+    ModelUnauthorized,
+    ModelUnavailable,
+    ModelUnusable,
+)
 from agents.testing import Broken, Held, Say, ScriptedModel, Step, call
 from agents.window import LEFT_OUT
 from gateway.app import Gateway
@@ -46,6 +54,8 @@ ERRORS = [
     ModelRejected(SECRET),
     ContextOverflow(SECRET),
     ModelUnauthorized(SECRET),
+    ModelUnusable(SECRET),
+    EmptyAnswer(),
     ModelError(SECRET, sentence="The model broke off its answer. Please try again."),
 ]
 
