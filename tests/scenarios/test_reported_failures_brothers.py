@@ -1,4 +1,4 @@
-"""Faults that the audit found and did not mend, each as the test that should hold."""
+"""Small inputs of the kinds of failure that people report of such systems, each with the outcome that it should have."""
 
 import asyncio
 
