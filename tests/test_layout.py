@@ -145,4 +145,4 @@ def test_the_base_and_every_extra_are_bounded_and_locked_with_hashes() -> None:
     assert "index-url" not in lock and "://" not in lock
     for requirement in metadata.requires("scrubjay") or []:
         name = re.split(r"[\[<>=;! ]", requirement)[0].lower().replace(".", "-").replace("_", "-")
-        assert name == "scrubjay" or name in pinned, requirement
+        assert name == "scrubjay" or (name in pinned and "<" in requirement), requirement
