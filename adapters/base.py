@@ -192,7 +192,7 @@ class Adapter(Protocol):
         ...
 
     def parts(self, text: str) -> list[str]:
-        """Split Markdown into parts that each fit one message of the platform; pure; [] for blank text."""
+        """Split Markdown into parts that each fit one message of the platform; pure, in any thread; [] for blank text."""
         ...
 
     async def send(self, message: Outbound) -> str:

@@ -70,7 +70,10 @@ def _parser(*, inline: bool = True) -> "MarkdownIt":
     from markdown_it import MarkdownIt  # takes a tenth of a second, which text without markup need not pay
 
     parser = MarkdownIt("commonmark", {"maxNesting": _NEST_LIMIT}).enable(["table", "strikethrough"])
-    return parser if inline else parser.disable(["inline", "text_join"])
+    if not inline:
+        parser.disable(["inline", "text_join"])
+    parser.parse("ready")  # compiles its rules, which it does step by step at first use, unsafe where threads share it
+    return parser
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,7 @@ AgentError
 │   │   └── ModelUnusable   not this request but the settings are refused: address, name, credit
 │   ├── EmptyAnswer         the model said nothing at all
 │   └── ModelUnauthorized   the key is missing, wrong or not allowed to use this model
-├── ToolFailed              a tool cannot do what was asked; becomes an error result for the model
-└── TurnStopped             somebody stopped the turn
+└── ToolFailed              a tool cannot do what was asked; becomes an error result for the model
 """
 
 
@@ -79,7 +78,3 @@ class ModelUnauthorized(ModelError):
 
 class ToolFailed(AgentError):
     """A tool cannot do what was asked. The sentence goes to the model as an error result."""
-
-
-class TurnStopped(AgentError):
-    """The turn was stopped from outside."""

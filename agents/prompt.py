@@ -170,4 +170,6 @@ def _who_and_where(moment: Moment) -> list[str]:
 
 def _quote(quote: Quoted) -> str:
     text = quote.text if len(quote.text) <= _QUOTE_CHARS else quote.text[: _QUOTE_CHARS - 1] + "…"
-    return frame("quote", text, sender="the agent" if quote.from_agent else quote.sender)
+    if quote.from_agent:  # said by the label, which nobody can choose as a name
+        return frame("quote of you", text)
+    return frame("quote", text, sender=quote.sender)

@@ -10,6 +10,7 @@ from agents.base import Block, Message, Model, Request, Response, TextDelta, Too
 from agents.errors import ContextOverflow, ModelError, ToolFailed
 from agents.reply import Said, reply_of, words_of
 from agents.retry import Sleep, attempts
+from agents.wire import mark_incomplete
 from memory.paths import well_formed
 
 log = logging.getLogger(__name__)
@@ -166,7 +167,7 @@ async def _ask(
     state.usage += response.usage
     response = with_fresh_ids(response, state.messages)
     if response.content:
-        message = Message("assistant", response.content)
+        message = Message("assistant", mark_incomplete(response.content, response.broken_tool_ids))
         await emit(AssistantSaid(message, response.usage, response.stop_reason))
         state.messages.append(message)
     return response

@@ -137,6 +137,9 @@ def read_workspace(
         except (FileProblem, PathRefused) as problem:
             found.append(WorkspacePart(path, "", 0, str(problem)))
             continue
+        except OSError as problem:
+            found.append(WorkspacePart(path, "", 0, f"It cannot be read: {problem.strerror}."))
+            continue
         if text is not None:
             found.append(WorkspacePart(path, text, len(text)))
     return WorkspaceSnapshot(fit(found, limits or Limits()))

@@ -71,12 +71,16 @@ class Accounts:
                 raise Transient("the connection ended")
             except Unauthorized as error:
                 account.state, account.reason = "revoked", str(error)
-                log.error("revoked: %s", error, extra={"action": "revoked", "account": account.label})
+                log.error(
+                    "not connected until started again: %s",
+                    error,
+                    extra={"action": "revoked", "account": account.label},
+                )
                 return
             except AdapterError as error:
                 wait = self._wait(account, error)
                 account.state, account.reason = "waiting", str(error)
-                extra = {"action": "waiting", "account": account.label, "seconds": round(wait, 1)}
+                extra = {"action": "waiting", "account": account.label, "next_try_seconds": round(wait, 1)}
                 log.warning("not connected: %s", error, extra=extra)
                 await self._clock.sleep(wait)
 

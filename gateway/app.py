@@ -59,7 +59,7 @@ class Gateway:
         doubtful = await self.delivery.start()
         dropped = await self.reception.take_up(younger_than_seconds=self.config.inbox.replay_hours * 3_600)
         if doubtful or dropped:
-            extra = {"action": "taken_up", "doubtful": doubtful, "dropped": dropped}
+            extra = {"action": "taken_up", "maybe_sent_twice": doubtful, "too_old_to_answer": dropped}
             log.warning("the last process ended in the middle of its work", extra=extra)
         for account in self.accounts.all:
             work = self.accounts.supervise(account, self.reception.receive, self.commands.menu)
@@ -116,11 +116,22 @@ async def open_gateway(
 
 @asynccontextmanager
 async def _tasks() -> AsyncIterator[Spawn]:
-    """Give a way to start named tasks; at the end all are cancelled, and one that fails ends the block."""
+    """Give a way to start named tasks; at the end all are cancelled, and one that fails ends the block.
+
+    What somebody wants to start at the end, or while a fault ends the block, is cancelled before it begins.
+    """
     running: set[asyncio.Task[None]] = set()
+    ending = False
 
     def spawn(work: Coroutine[Any, Any, None], name: str) -> "asyncio.Task[None]":
-        task = group.create_task(work, name=name)
+        try:
+            task = group.create_task(work, name=name)
+        except RuntimeError:  # the group's way of saying that a fault is ending it
+            task = asyncio.create_task(work, name=name)
+            task.cancel()
+            return task
+        if ending:
+            task.cancel()
         running.add(task)
         task.add_done_callback(running.discard)
         return task
@@ -130,6 +141,7 @@ async def _tasks() -> AsyncIterator[Spawn]:
             try:
                 yield spawn
             finally:
+                ending = True
                 for task in tuple(running):
                     task.cancel()
     except BaseExceptionGroup as failures:
@@ -167,7 +179,6 @@ async def _assemble(base: _Base, adapters: Sequence[Adapter]) -> Gateway:
         started=clock.now(),
         clock=clock,
         store=store,
-        inbox=store,
         lanes=lanes,
         turns=turns,
         agents=base.agents,

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from adapters.base import Adapter, Attachment
 from adapters.errors import AdapterError, Rejected
+from agents.framing import fact
 from agents.prompt import Attached
 from gateway.sessions import Threads
 from memory.errors import FileProblem, PathRefused
@@ -31,8 +32,10 @@ async def save(
             data = await adapter.fetch(attachment, max_bytes=MAX_BYTES)
             path = await threads(files.save, name, data)
         except (AdapterError, PathRefused, FileProblem, OSError) as problem:
-            log.warning("attachment not saved: %s", problem, extra={"action": "attachment_not_saved"})
-            notes.append(f"The attachment {name} was not saved: {_reason(problem)}")
+            log.warning(
+                "attachment not saved: %s", problem, extra={"action": "attachment_not_saved", "kind": attachment.kind}
+            )
+            notes.append(f'The attachment "{fact(name)}" was not saved: {_reason(problem)}')
         else:
             saved.append(Attached(path, len(data)))
     return tuple(saved), tuple(notes)

@@ -12,7 +12,6 @@ from agents.workspace import WorkspaceSnapshot
 from gateway.accounts import Accounts
 from gateway.commands import Call, Command, Commands, NotDone
 from gateway.delivery import Delivery
-from gateway.inbox import Inbox
 from gateway.lanes import Lanes
 from gateway.outbox import Place
 from gateway.pairing import Pairing, PairingRefused
@@ -33,7 +32,6 @@ class Desk:
     started: datetime
     clock: Clock
     store: Store
-    inbox: Inbox
     lanes: Lanes
     turns: Turns
     agents: Mapping[str, Agent]
@@ -104,11 +102,12 @@ async def _owner_status(desk: Desk) -> list[str]:
         lines += [f"  - {warning}" for warning in account.warnings]
     waiting = max(0, backlog.waiting - 1)  # without the one that asks
     lines.append(f"- Messages: {waiting} waiting, {backlog.running} being answered, {backlog.to_send} to be sent")
-    if backlog.failed_today or backlog.doubtful_today or backlog.held:
-        lines.append(
-            f"- In the last day: {_messages(backlog.failed_today)} could not be sent, {_messages(backlog.doubtful_today)} "
-            f"may have arrived twice, {_messages(backlog.held)} held back because they might"
-        )
+    if backlog.failed_today:
+        lines.append(f"- In the last day {_messages(backlog.failed_today)} could not be sent")
+    if backlog.doubtful_today:
+        lines.append(f"- In the last day {_messages(backlog.doubtful_today)} may have arrived twice, marked as such")
+    if backlog.held:
+        lines.append(f"- {_messages(backlog.held)} held back that may have arrived already")
     pending = await desk.pairing.pending()
     if pending:
         people = "1 person waits" if len(pending) == 1 else f"{len(pending)} people wait"

@@ -28,7 +28,7 @@ cli.add_typer(route_cli, name="route")
 cli.add_typer(pair_cli, name="pair")
 
 HomeOption = Annotated[
-    Path | None,
+    str | None,
     typer.Option(
         envvar="SCRUBJAY_HOME",
         metavar="FOLDER",
@@ -84,7 +84,7 @@ def run(home: HomeOption = None) -> None:
     """
     from gateway.running import serve
 
-    config, place = _config(home)
+    config, place = _config(home, connects=True)
     raise typer.Exit(serve(config, place))
 
 
@@ -96,7 +96,7 @@ def check_config(home: HomeOption = None) -> None:
     """
     from gateway.explain import describe_config
 
-    config, place = _config(home)
+    config, place = _config(home, connects=True)
     for line in describe_config(config, place):
         typer.echo(line)
 
@@ -161,10 +161,12 @@ def pair_reject(code: CodeArgument, home: HomeOption = None) -> None:
     _pair(home, f"reject {code}")
 
 
-def _pair(home: Path | None, words: str) -> None:
+def _pair(home: str | None, words: str) -> None:
     from gateway.running import command_here
 
     config, place = _config(home)
+    if not place.database.exists():
+        raise _Mistake(f"No gateway has run in {place.root} yet, so nobody waits there. Is that the right --home?")
     raise typer.Exit(command_here(config, place, f"/pair {words}"))
 
 
@@ -172,13 +174,15 @@ class _Mistake(Exception):
     """What was typed cannot be done; the sentence says why."""
 
 
-def _home(given: Path | None) -> "Home":
+def _home(given: str | None) -> "Home":
     from gateway.home import DEFAULT_HOME, Home
 
-    return Home((given or Path(DEFAULT_HOME)).expanduser().absolute())
+    if given == "":
+        raise _Mistake("--home is empty; perhaps a variable in it is not set.")
+    return Home(Path(DEFAULT_HOME if given is None else given).expanduser().absolute())
 
 
-def _config(given: Path | None) -> "tuple[Config, Home]":
+def _config(given: str | None, *, connects: bool = False) -> "tuple[Config, Home]":
     """Read the configuration of a home, or the default one where there is no file."""
     from gateway.config import default_config, load_config
     from gateway.home import Home
@@ -186,7 +190,7 @@ def _config(given: Path | None) -> "tuple[Config, Home]":
     place = _home(given)
     if not place.config.exists():
         return default_config(place.root, os.environ), place
-    config = load_config(place.config, environment=os.environ, home=place.root if given else None)
+    config = load_config(place.config, environment=os.environ, home=place.root if given else None, connects=connects)
     return config, Home(config.effective_home)
 
 

@@ -72,7 +72,8 @@ class Delivery:
         doubtful = await self._outbox.recover(hold=self._hold, younger_than_seconds=GIVE_UP_SECONDS)
         await asyncio.to_thread(_remove_others, self._out_folder, await self._outbox.files())
         for place, not_before in (await self._outbox.places()).items():
-            self._keep_still(place, not_before - self._clock.now().timestamp())
+            silence = not_before - self._clock.now().timestamp()
+            self._keep_still(place, min(silence, GIVE_UP_SECONDS))  # the clock may have been set back meanwhile
             self.wake(place)
         return doubtful
 
@@ -289,4 +290,4 @@ def _remove_others(folder: Path, wanted: set[str]) -> None:
 
 def _extra(parcel: Parcel, action: str) -> dict[str, object]:
     chat = parcel.message.chat
-    return {"action": action, "place": f"{chat.platform}:{chat.account}", "parcel": parcel.seq}
+    return {"action": action, "account": f"{chat.platform}/{chat.account}", "chat": chat.id, "parcel": parcel.seq}

@@ -45,7 +45,10 @@ class HomeBusy(GatewayError):
     """Another process has the exclusive lock on this home."""
 
     def __init__(self, home: Path) -> None:
-        super().__init__(f"Scrubjay is already running on {home}; stop it first, or choose another home with --home.")
+        super().__init__(
+            f"Scrubjay is already running on {home}, perhaps as a chat window in another terminal. "
+            "Stop that first, or choose another home with --home."
+        )
         self.home = home
 
 

@@ -20,6 +20,28 @@ from memory.clock import SystemClock, zone_named
 PLATFORMS: tuple[Platform, ...] = ("telegram", "discord", "slack", "terminal")
 
 
+# Settings that are read and checked, and that nothing acts on so far.
+_LATER = (
+    *("heartbeat", "web", "pruning", "compaction.flush", "memory.embedder", "memory.search", "memory.extra_paths"),
+    *("sessions.reset", "sessions.reset_by_kind", "sessions.reset_by_platform", "sessions.memory_hook"),
+)
+
+
+def _without_effect(config: Config) -> list[str]:
+    """Return the settings that differ from their defaults and change nothing yet."""
+    usual = Config()
+
+    def at(whole: Config, path: str) -> object:
+        value: object = whole
+        for step in path.split("."):
+            value = getattr(value, step)
+        return value
+
+    changed = [path for path in _LATER if at(config, path) != at(usual, path)]
+    shells = [f"agents.{name}.tools.shell" for name, agent in config.agents.items() if agent.tools.shell != "off"]
+    return changed + shells
+
+
 def describe_config(config: Config, home: Home) -> list[str]:
     """Return what a sound configuration amounts to, a line each."""
     if home.config.exists():
@@ -35,6 +57,8 @@ def describe_config(config: Config, home: Home) -> list[str]:
             rules = f"private {account.private.policy}, groups {account.groups.policy}"
             later = "" if platform in ADAPTERS else "; this platform is not served yet"
             lines.append(f"account {platform}/{name}: {rules}{later}")
+    if without_effect := _without_effect(config):
+        lines.append(f"no effect yet: {', '.join(without_effect)}")
     return lines
 
 

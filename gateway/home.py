@@ -55,7 +55,8 @@ class Home:
                 folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             self.state.chmod(0o700)
         except OSError as error:
-            sentence = f"{self.root} cannot be used: {error.strerror} ({error.filename}). Choose another with --home."
+            why = "a file is in the way" if isinstance(error, FileExistsError) else error.strerror
+            sentence = f"{self.root} cannot be used: {why} ({error.filename}). Choose another with --home."
             raise GatewayError(sentence) from error
 
     @contextmanager

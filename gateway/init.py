@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -46,12 +47,13 @@ channels:
         token: ${TELEGRAM_BOT_TOKEN}
         # Write to the bot; it tells you a code. Then type: scrubjay pair approve CODE --owner
         private: {policy: pairing}
-        # Mention the bot in a group, and it tells you the id to list here.
+        # Mention the bot in a group; it tells you the id to list here. Then start it again.
         # groups: {policy: allowlist, allow: ["-1001234567890"]}
 """
 
 _PLAIN = re.compile(r"[A-Za-z./~][\w./~+-]*", re.ASCII)
 _YES = frozenset({"y", "yes"})
+_NO = frozenset({"n", "no", ""})
 _CHECKED_WITHOUT_TOKEN = {"TELEGRAM_BOT_TOKEN": "1:not-known-while-the-file-is-made"}
 
 
@@ -118,8 +120,10 @@ def _asked(answers: _Answers, home: Home, environment: Mapping[str, str], ask: A
     answers = settle("Your time zone", answers.zone, lambda zone: replace(answers, zone=zone))
     question = f"Folder for what it remembers, relative to {home.root}"
     answers = settle(question, answers.workspace, lambda folder: replace(answers, workspace=folder))
-    telegram = ask("Do you have a Telegram bot for it, or want to make one now? yes/no", "no")
-    return replace(answers, telegram=telegram.strip().lower() in _YES)
+    question = "Do you have a Telegram bot for it, or want to make one now? yes/no"
+    while (said := ask(question, "no").strip().lower()) not in _YES | _NO:
+        question = "Please answer yes or no. Do you have a Telegram bot for it, or want to make one now?"
+    return replace(answers, telegram=said in _YES)
 
 
 def _checked(answers: _Answers, home: Home, environment: Mapping[str, str]) -> Config:
@@ -139,16 +143,18 @@ def _made(workspace: Path) -> str:
 
 def _next_steps(home: Home, answers: _Answers, environment: Mapping[str, str]) -> list[str]:
     is_default = home.root in (Path(DEFAULT_HOME).expanduser(), Path(environment.get("SCRUBJAY_HOME", DEFAULT_HOME)))
-    at = "" if is_default else f" --home {home.root}"
+    at = "" if is_default else f" --home {shlex.quote(str(home.root))}"
     lines = []
     if not environment.get("ANTHROPIC_API_KEY"):
         lines.append("The demo model answers until ANTHROPIC_API_KEY is in the environment.")
     if not answers.telegram:
         return [*lines, f"Next: `scrubjay chat{at}` talks to your agent in this terminal."]
+    first = "Next"
     if not environment.get("TELEGRAM_BOT_TOKEN"):
+        first = "Then"
         lines.append("Next: write /newbot to @BotFather, and put the token into the environment:")
         lines.append("      `export TELEGRAM_BOT_TOKEN=…`")
-    lines.append(f"Then: `scrubjay run{at}` connects the bot. Write to it, and it tells you a code.")
+    lines.append(f"{first}: `scrubjay run{at}` connects the bot. Write to it, and it tells you a code.")
     lines.append(f"Then: `scrubjay pair approve CODE --owner{at}` makes it yours.")
     return lines
 

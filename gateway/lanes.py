@@ -143,11 +143,6 @@ class Lanes:
         """Tell whether nothing runs or waits in a session's lane, so that a message's turn would begin at once."""
         return key not in self._lanes
 
-    @property
-    def busy(self) -> int:
-        """How many sessions have a turn running."""
-        return sum(lane.turn is not None for lane in self._lanes.values())
-
     def waiting(self, key: str) -> int:
         """Return how many messages wait in a session's lane."""
         lane = self._lanes.get(key)
@@ -159,8 +154,11 @@ class Lanes:
         return lane is not None and lane.turn is not None
 
     def _interrupts(self, lane: _Lane, item: Waiting) -> bool:
-        if self._mode != "interrupt" or lane.turn is None or item.turn is not None or _is_piped(item):
+        """Tell whether a message takes the place of the turn that runs or is about to; what belongs to it does not."""
+        if self._mode != "interrupt" or item.turn is not None or _is_piped(item):
             return False
+        if lane.turn is None:
+            return item.message.album is None or all(_album(other) != _album(item) for other in lane.waiting)
         return lane.joins is None or not lane.joins(item)
 
     def _has_room(self, lane: _Lane) -> bool:

@@ -2,6 +2,7 @@
 
 import asyncio
 import hmac
+import logging
 import math
 import secrets
 from collections.abc import Sequence
@@ -13,6 +14,8 @@ from gateway.inbox import PairingRequest, Part
 from gateway.people import People
 from gateway.store import Guesses, KnownPerson, PendingPairing, Store
 from memory.clock import Clock
+
+log = logging.getLogger(__name__)
 
 CODE_LENGTH = 8
 CODE_SECONDS = 3_600
@@ -66,6 +69,7 @@ class Pairing:
         chat = Chat(pairing.platform, pairing.account, pairing.chat)  # type: ignore[arg-type]
         welcome = "You are in. What can I do for you?" if standing == "person" else "From now on I am yours. Hello!"
         await self._store.approve(pairing, standing, [Part(chat=chat, text=welcome, purpose="notice")])
+        log.info("let in", extra={"action": "let_in", "standing": standing} | _ids(pairing))
         self._people.add(KnownPerson(pairing.platform, pairing.sender, standing, pairing.name))
         return pairing, standing
 
@@ -73,6 +77,7 @@ class Pairing:
         """Forget a code; raises `PairingRefused` with a sentence."""
         pairing = await self._find(code)
         await self._store.reject(pairing)
+        log.info("not let in", extra={"action": "rejected"} | _ids(pairing))
         return pairing
 
     async def _find(self, code: str) -> PendingPairing:
@@ -82,8 +87,9 @@ class Pairing:
     async def _guess(self, code: str) -> PendingPairing:
         now = self._clock.now().timestamp()
         guesses = await self._store.guesses()
-        if guesses.locked_until > now:
-            minutes = math.ceil((guesses.locked_until - now) / 60)
+        left = guesses.locked_until - now
+        if 0 < left <= CODE_SECONDS:  # no lock is longer; one that seems so was made before the clock was set back
+            minutes = math.ceil(left / 60)
             raise PairingRefused(f"Too many wrong codes, so I look at none for now. Try again in {minutes} min.")
         found = _match(code.strip().upper(), await self._store.pairings())
         if found is not None:
@@ -101,3 +107,8 @@ def _match(code: str, pending: Sequence[PendingPairing]) -> PendingPairing | Non
         if hmac.compare_digest(pairing.code.encode(), code.encode()):
             found = pairing
     return found
+
+
+def _ids(pairing: PendingPairing) -> dict[str, str]:
+    """Name somebody in the log by ids alone; a code is never written there."""
+    return {"account": f"{pairing.platform}/{pairing.account}", "sender": pairing.sender}

@@ -1,15 +1,16 @@
 """Reception: events come in, are judged and routed, committed, and handed to a command or a lane."""
 
+import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
-from uuid import uuid4
 
 from adapters.base import Adapter, Chat, DeadLetter, Event, Inbound, Migration
 from agents.entries import Note
 from gateway.access import Policy, Standing, Verdict, gate
+from gateway.beginnings import Beginnings
 from gateway.commands import Answer, Call, Commands
 from gateway.delivery import Delivery
 from gateway.inbox import Arrival, Inbox, Part, Receipt
@@ -24,7 +25,7 @@ log = logging.getLogger(__name__)
 
 REMEMBERED_ALBUMS = 64  # the pictures of one album arrive within moments of one another
 
-Spawn = Callable[[Coroutine[Any, Any, None], str], object]
+Spawn = Callable[[Coroutine[Any, Any, None], str], "asyncio.Task[None]"]
 
 
 class Reception:
@@ -61,36 +62,40 @@ class Reception:
         self._spawn = spawn
         self._first_message = first_message
         self._told_places: set[Place] = set()
+        self._beginnings = Beginnings(lanes.is_free, commands.is_command)
         self._addressed_albums: deque[tuple[Chat, str | None]] = deque(maxlen=REMEMBERED_ALBUMS)
 
     async def receive(self, events: Sequence[Event]) -> None:
-        """Commit events, then let their consequences begin; implements `adapters.base.Receive`."""
+        """Commit events, then let their consequences begin; implements `adapters.base.Receive`.
+
+        Both go on when the caller is cancelled meanwhile: the platform offers again what is committed already, and then
+        it is a duplicate without consequences.
+        """
+        failures: list[Exception] = []
+        await asyncio.shield(self._spawn(self._take_in(events, failures), "take in events"))
+        for failure in failures:
+            raise failure
+
+    async def _take_in(self, events: Sequence[Event], failures: list[Exception]) -> None:
+        """Commit events; what fails is put into `failures`, for whoever still waits: the platform offers them again."""
+        try:
+            await self._commit(events)
+        except Exception as failure:
+            failures.append(failure)
+
+    async def _commit(self, events: Sequence[Event]) -> None:
         migrations = [self._follow(event) for event in events if isinstance(event, Migration)]
         told = set(self._told_places)
         messages = self._albums_whole([event for event in events if isinstance(event, Inbound)])
-        arrivals = self._with_turns([self._judge(message, told) for message in messages])
+        judged = [self._judge(message, told) for message in messages]
         dead = [event for event in events if isinstance(event, DeadLetter)]
         for letter in dead:
             extra = {"action": "dead_letter", "account": f"{letter.platform}/{letter.account}"}
             log.error("an event could not be read: %s", letter.error, extra=extra)
-        receipts = await self._inbox.accept(arrivals, migrations=migrations, dead=dead)
-        self._told_places |= told
-        for receipt in receipts:
-            self._go_on(receipt)
-
-    def _with_turns(self, arrivals: Sequence[Arrival]) -> list[Arrival]:
-        """Let the first message of a free lane begin its turn in the commit that takes it in."""
-        taken: set[str] = set()
-        result = []
-        for arrival in arrivals:
-            session, message = arrival.session, arrival.message
-            alone = message.album is None and not message.edited and session not in taken
-            if arrival.admitted and alone and self._lanes.is_free(session) and not self._commands.is_command(message):
-                arrival = replace(arrival, turn=uuid4().hex)
-            if arrival.admitted:
-                taken.add(session)
-            result.append(arrival)
-        return result
+        with self._beginnings.of(judged) as arrivals:
+            receipts = await self._inbox.accept(arrivals, migrations=migrations, dead=dead)
+            dropped = [item for receipt in receipts for item in self._go_on(receipt)]
+        self._say_dropped(dropped)
 
     async def take_up(self, *, younger_than_seconds: float) -> int:
         """Go on with what the last process accepted and did not finish; return how many were too old and dropped.
@@ -105,13 +110,15 @@ class Reception:
             ),
             notice=lambda count, chat: self._too_old(count, chat, hours=younger_than_seconds / 3_600),
         )
-        refused = []
+        refused: list[int] = []
+        dropped: list[Waiting] = []
         for held in taken.open:  # all at once: the rows of a turn have to be there when its lane begins
             standing, verdict = self._standing(held.message)
             if verdict.decision != "admit":  # the rules were changed meanwhile
                 refused.append(held.seq)
             elif self._is_served(held.message.chat):
-                self._hand_over(held.seq, held.message, standing, turn=held.turn)
+                dropped += self._hand_over(held.seq, held.message, standing, turn=held.turn)
+        self._say_dropped(dropped)
         if refused:
             await self._inbox.close_rows(refused, "dropped")
         if taken.told is not None:
@@ -126,11 +133,6 @@ class Reception:
             "Whoever still needs an answer has to ask again."
         )
         return Part(chat or Chat("terminal", self._routing.default_agent, "local"), text, purpose="notice")
-
-    def explain(self, message: Inbound) -> tuple[Verdict, Route]:
-        """Return what would be decided about a message, and why; nothing is stored."""
-        standing, verdict = self._standing(message)
-        return verdict, self._route(message, standing)
 
     def _follow(self, migration: Migration) -> Migration:
         """Remember that a chat has a new id; the first one goes on naming its session and its shelf."""
@@ -192,30 +194,31 @@ class Reception:
         ids = {"account": f"{chat.platform}/{chat.account}", "chat": chat.id, "sender": message.sender.id}
         log.log(level, "not admitted: %s", verdict.reason, extra={"action": "not_admitted"} | ids)
 
-    def _go_on(self, receipt: Receipt) -> None:
+    def _go_on(self, receipt: Receipt) -> list[Waiting]:
+        """Let what follows from a receipt begin; return the messages that are dropped because of it."""
         arrival = receipt.arrival
         message = arrival.message
         if receipt.kind == "new":
             self._first_message()
             begun = arrival.turn if receipt.begun else None
-            self._hand_over(receipt.seq, message, self._standing(message)[0], begun=begun)
-        elif receipt.kind == "reworded_late":
+            return self._hand_over(receipt.seq, message, self._standing(message)[0], begun=begun)
+        if receipt.kind == "reworded_late":
             if arrival.admitted:  # else it was never answered, and what strangers write stays out of transcripts
                 self._spawn(self._note_edit(arrival), "note an edit")
-        elif arrival.told or arrival.pairing:
+        elif receipt.kind == "ignored" and receipt.seq and (arrival.told or arrival.pairing):
+            self._told_places |= {place_of(part.chat) for part in arrival.told}
             self._delivery.wake(place_of(message.chat))
+        return []
 
     def _hand_over(
         self, seq: int, message: Inbound, standing: Standing, *, turn: str | None = None, begun: str | None = None
-    ) -> None:
+    ) -> list[Waiting]:
         chosen = self._route(message, standing)
         call = None if turn else self._commands.call(message, chosen, standing, seq=seq)
         if call is not None:
             self._spawn(self._command(seq, call), f"command /{call.command.name}")
-            return
-        dropped = self._lanes.put(Waiting(seq, message, chosen, turn, begun))
-        if dropped:
-            self._spawn(self._drop(dropped), "say what was dropped")
+            return []
+        return self._lanes.put(Waiting(seq, message, chosen, turn, begun))
 
     async def _command(self, seq: int, call: Call) -> None:
         answer = await self._commands.answer(call)
@@ -232,6 +235,10 @@ class Reception:
         reply_to = message.id if names_question else None
         *first, last = [Part(chat, text, purpose=purpose, reply_to=reply_to) for text in texts]
         return [*first, replace(last, answers=(message.id,))]
+
+    def _say_dropped(self, dropped: Sequence[Waiting]) -> None:
+        if dropped:
+            self._spawn(self._drop(dropped), "say what was dropped")
 
     async def _drop(self, dropped: Sequence[Waiting]) -> None:
         by_chat: dict[Chat, list[Waiting]] = {}
@@ -250,7 +257,7 @@ class Reception:
         chosen = self._route(message, self._standing(message)[0])
         try:
             async with self._sessions.use(chosen.session, chosen.agent) as session:
-                await session.append(Note("A message was edited after it had been answered.", {"text": message.text}))
+                await session.append(Note("A message was edited too late for its answer.", {"text": message.text}))
         except OSError:  # a full disk; the answer that was given stands all the same
             extra = {"action": "note_not_written", "session": chosen.session}
             log.exception("a late edit was not noted", extra=extra)

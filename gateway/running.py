@@ -54,12 +54,21 @@ def _say_what_is_served(gateway: Gateway, home: Home) -> None:
 
 def chat_here(config: Config, home: Home, *, agent: str, demo: bool) -> int:
     """Open a chat window: on a gateway of its own, or on the one that runs already; return the exit code."""
-    if sys.stdin is None:  # closed before we started: nothing is piped in, and nobody types
-        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115
+    _open_what_is_closed()
     interactive = sys.stdin.isatty() and sys.stdout.isatty()
     home.prepare()
     start_logging(config, file=home.log if interactive else None, level=None if interactive else "warning")
     return _finished(_chat(config, home, agent=agent, demo=demo, interactive=interactive), log_file=home.log)
+
+
+def _open_what_is_closed() -> None:
+    """A stream that was closed before we started reads as empty, or swallows what is written to it."""
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
 
 
 async def _chat(config: Config, home: Home, *, agent: str, demo: bool, interactive: bool) -> int:
@@ -67,8 +76,9 @@ async def _chat(config: Config, home: Home, *, agent: str, demo: bool, interacti
         async with open_gateway(config, platforms=False, demo=demo) as gateway:
             return await _converse(home, gateway, agent=agent, interactive=interactive)
     except HomeBusy:
-        if demo:
-            sys.stderr.write("The gateway that is running decides about its model; --demo is left out.\n")
+        if demo:  # what is typed would go to a model that was not asked for
+            sys.stderr.write("A gateway is running here, with its own model. Leave out --demo, or stop it first.\n")
+            return 2
         return await _converse(home, None, agent=agent, interactive=interactive)
 
 

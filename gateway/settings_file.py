@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -86,13 +86,19 @@ class SettingsFile:
 
 
 def read_settings(
-    data: bytes, *, name: str, environment: Mapping[str, str], loader: type[Any] = Loader
+    data: bytes,
+    *,
+    name: str,
+    environment: Mapping[str, str],
+    unneeded: Collection[str] = (),
+    loader: type[Any] = Loader,
 ) -> SettingsFile:
     """Return the settings in `data`, the bytes of the file called `name`.
 
     Plain scalars are read as YAML 1.2 does: only `true` and `false` are booleans. `${NAME}` and `${NAME:-fallback}` are
-    taken from `environment`, `$${` stands for `${`. Raises `ConfigInvalid` when nothing can be made of the file;
-    smaller mistakes (a key twice, a variable that is not set) are collected in `problems`.
+    taken from `environment`, `$${` stands for `${`; below the top keys `unneeded` a variable may be missing. Raises
+    `ConfigInvalid` when nothing can be made of the file; smaller mistakes (a key twice, a variable that is not set) are
+    collected in `problems`.
     """
     text = _decoded(data, name)
     try:
@@ -104,7 +110,7 @@ def read_settings(
         raise ConfigInvalid([ConfigProblem(name, 1, "", "the file is empty; it must name at least one agent")])
     if not isinstance(root, yaml.MappingNode):
         raise ConfigInvalid([ConfigProblem(name, 1, "", 'the file must hold settings, each as "key: value"')])
-    reader = _Reader(name, environment)
+    reader = _Reader(name, environment, unneeded)
     reader.lines[()] = 1
     values = reader.mapping(root, ())
     return SettingsFile(name, values, reader.lines, tuple(reader.problems), frozenset(reader.spoiled))
@@ -189,9 +195,12 @@ def _refuse_what_we_do_not_read(text: str, name: str, loader: type[Any]) -> None
 def _not_yaml(error: yaml.MarkedYAMLError | ValueError, name: str, text: str) -> ConfigInvalid:
     """Return the parser's complaint in our words; its own may quote the text, which may hold a secret."""
     mark = getattr(error, "problem_mark", None)
+    problem = getattr(error, "problem", None) or ""
+    if mark is not None and "cannot start any token" in problem and text[mark.index : mark.index + 1] == "\t":
+        problem = "tab character"  # libyaml does not name it where a value could begin
     sentence = "this cannot be read"
     for needle, end, ours in _PARSER_SAYS:
-        if needle in (getattr(error, "problem", None) or ""):
+        if needle in problem:
             sentence = ours
             mark = getattr(error, "context_mark", None) or mark if end == "start" else mark
             break
@@ -208,12 +217,13 @@ def _line(mark: Any) -> int | None:
 class _Reader:
     """Walks composed nodes, collecting lines and mistakes on the way."""
 
-    def __init__(self, name: str, environment: Mapping[str, str]) -> None:
+    def __init__(self, name: str, environment: Mapping[str, str], unneeded: Collection[str]) -> None:
         self.lines: dict[KeyPath, int] = {}
         self.problems: list[ConfigProblem] = []
         self.spoiled: set[KeyPath] = set()
         self._name = name
         self._environment = environment
+        self._unneeded = unneeded
 
     def mapping(self, node: yaml.MappingNode, path: KeyPath) -> dict[str, Any]:
         """Return a mapping's values; of a key that is there twice, the first."""
@@ -272,6 +282,8 @@ class _Reader:
             return self._environment.get(variable) or fallback
         elif variable in self._environment:
             return self._environment[variable]
+        elif path[0] in self._unneeded:
+            self.spoiled.add(path)
         else:
             self._spoil(path, f"the environment variable {variable} is not set; set it before starting")
         return ""

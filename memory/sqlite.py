@@ -56,10 +56,6 @@ class Transaction:
             pass
         return self._connection.total_changes() - before
 
-    def last_id(self) -> int:
-        """Return the row id of the last insertion."""
-        return self._connection.last_insert_rowid()
-
 
 @dataclass(frozen=True, slots=True)
 class _Job:
@@ -189,9 +185,12 @@ def load_migrations(folder: Traversable) -> list[str]:
 
 
 def _connect(path: Path, migrations: Sequence[str]) -> apsw.Connection:
-    connection = apsw.Connection(str(path))
     try:
+        connection = apsw.Connection(str(path))
         path.chmod(0o600)
+    except (apsw.Error, OSError) as error:
+        raise DatabaseDamaged(f"{path} cannot be opened ({error}). Look at its owner and its permissions.") from error
+    try:
         connection.set_busy_timeout(5_000)
         version = _check(connection, path)
         if version > len(migrations):

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from adapters.telegram.content import Payload
-from adapters.telegram.utf16 import positions
+from adapters.telegram.utf16 import code_points, positions
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,9 @@ def read_mentions(text: str, entities: Sequence[Payload], me: Me) -> Reading:
 
 
 def _placed(text: str, entities: Sequence[Payload]) -> Iterator[tuple[str, int, int, Payload]]:
+    points = code_points(text) if entities else {}
     for entity in entities:
-        if place := positions(text, entity["offset"], entity["length"]):
+        if place := positions(points, entity["offset"], entity["length"]):
             yield entity["type"], *place, entity
 
 

@@ -39,12 +39,14 @@ def load_config(
     environment: Mapping[str, str],
     home: Path | None = None,
     user_home: Path | None = None,
+    connects: bool = True,
     zone_exists: Callable[[str], bool] = zone_is_known,
 ) -> Config:
     """Return the configuration in the file at `path`.
 
     `home`, when given, wins over the file's. `~` is `user_home`, or else HOME of the `environment`, which also fills
-    `${NAME}`. Raises `ConfigInvalid` with every mistake: a sentence each, by line.
+    `${NAME}`; a process that `connects` no account needs none of their variables. Raises `ConfigInvalid` with every
+    mistake: a sentence each, by line.
     """
     try:
         data = path.read_bytes()
@@ -56,7 +58,8 @@ def load_config(
         }
         sentence = reasons.get(type(error), f"this file cannot be read: {error.strerror}")
         raise ConfigInvalid([ConfigProblem(path.name, None, "", sentence)]) from error
-    source = read_settings(data, name=path.name, environment=environment)
+    unneeded = () if connects else ("channels",)
+    source = read_settings(data, name=path.name, environment=environment, unneeded=unneeded)
     return _Loading(source, environment, path.parent.absolute(), home, user_home).run(zone_exists)
 
 

@@ -211,11 +211,6 @@ class Store:
         assert row is not None  # RETURNING gives a row on both paths
         return str(row["id"])
 
-    async def session_id(self, key: str) -> str | None:
-        """Return the id of the session that a key stands for, or None."""
-        row = await self._database.run(lambda tx: tx.one("session", key=key))
-        return None if row is None else str(row["id"])
-
     # Housekeeping
 
     async def backlog(self) -> Backlog:

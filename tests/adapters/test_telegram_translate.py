@@ -14,7 +14,7 @@ from adapters.errors import Rejected
 from adapters.split import utf16_length
 from adapters.telegram.mentions import Me
 from adapters.telegram.translate import CAPTION_LIMIT, TEXT_LIMIT, call, event, me, parts, ready, typing_address
-from adapters.telegram.utf16 import positions, well_formed
+from adapters.telegram.utf16 import code_points, positions, well_formed
 
 ME = Me(7001, "helper_bot")
 ALICE = {"id": 1001, "is_bot": False, "first_name": "Alice", "last_name": "Reed", "username": "alice"}
@@ -408,7 +408,7 @@ def test_no_payload_raises(odd: dict[str, Any]) -> None:
 @settings(max_examples=150)
 @given(st.text(), st.integers(-2, 12), st.integers(-2, 12))
 def test_a_stretch_in_units_is_the_same_stretch_in_code_points(text: str, start: int, length: int) -> None:
-    found = positions(text, start, length)
+    found = positions(code_points(text), start, length)
 
     if found:
         whole = text.encode("utf-16-le")
@@ -553,7 +553,7 @@ def test_every_part_can_be_sent(pieces: list[str]) -> None:
         sent = call(outbound(part)).parameters
         assert 0 < utf16_length(sent["text"]) <= TEXT_LIMIT
         for place in sent.get("entities", []):
-            assert positions(sent["text"], place["offset"], place["length"])
+            assert positions(code_points(sent["text"]), place["offset"], place["length"])
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ from agents.turn import (
     UserSaid,
     run_turn,
 )
+from agents.wire import NOT_RUN, repair
 from memory.testing import FakeClock
 
 QUESTION = Message("user", (text_block("What is there?"),))
@@ -238,6 +239,19 @@ async def test_a_call_cut_off_at_the_length_limit_does_not_run_and_gets_one_larg
     ]
     assert [request.max_tokens for request in turn.model.requests] == [MAX_TOKENS, 2 * MAX_TOKENS, 2 * MAX_TOKENS]
     assert result.text == "I write.\n\nWritten."
+
+
+async def test_a_call_that_was_cut_off_is_stored_as_one_that_did_not_run() -> None:
+    cut = {**call("write"), "input": {}}
+    turn = talk(
+        Say("", (cut,), stop_reason="max_tokens", broken=frozenset({cut["id"]})), "Well.", tools={"write": echo}
+    )
+
+    await turn.run()
+
+    stored, *_ = [event.message for event in turn.events if isinstance(event, AssistantSaid)]
+    [result] = repair([QUESTION, stored])[-1].content  # as after a crash before its result was there
+    assert result["content"] == NOT_RUN
 
 
 async def test_a_call_cut_off_twice_ends_the_turn_with_a_notice() -> None:

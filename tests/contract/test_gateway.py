@@ -98,6 +98,6 @@ async def test_messages_sent_while_the_gateway_is_down_are_answered_once(world: 
 
 async def _until_sent(world: World, text: str) -> None:
     """Wait until the bot has sent a message that contains a text."""
-    count = 1
-    while not any(text in message.text for message in await world.telegram.sent(n=count)):
-        count = len(await world.telegram.sent()) + 1
+    messages = await world.telegram.sent(n=1)
+    while not any(text in message.text for message in messages):
+        messages = await world.telegram.sent(n=len(messages) + 1)

@@ -5,6 +5,7 @@ import json
 import logging
 import os
 import pty
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -263,11 +264,13 @@ def test_init_leaves_nothing_behind_when_it_is_broken_off(machine: Machine) -> N
 
 
 def test_init_names_another_home_in_the_next_steps(tmp_path: Path) -> None:
-    home = Home(tmp_path / "elsewhere")
+    home = Home(tmp_path / "else where")
 
     told = initialise(home, {"ANTHROPIC_API_KEY": "k"}, ask=None, tell=lambda _: None)
 
-    assert told[-1] == f"Next: `scrubjay chat --home {home.root}` talks to your agent in this terminal."
+    assert (
+        told[-1] == f"Next: `scrubjay chat --home {shlex.quote(str(home.root))}` talks to your agent in this terminal."
+    )
     with pytest.raises(AlreadyThere):
         initialise(home, {}, ask=None, tell=lambda _: None)
 
@@ -446,23 +449,27 @@ def test_the_second_chat_on_a_home_talks_through_the_first_one(machine: Machine)
 def test_a_home_that_runs_takes_chats_but_no_second_run(machine: Machine) -> None:
     with machine.running("run", until="connected") as gateway:
         second = machine.run("run")
-        chat = machine.run("chat", "--demo", text="/whoami\n")
+        chat = machine.run("chat", text="/whoami\n")
+        demo = machine.run("chat", "--demo", text="/whoami\n")
         waiting = machine.run("pair", "list")
         gateway.terminate()
         gateway.communicate(timeout=PATIENCE_SECONDS)
 
     assert (second.returncode, second.stdout) == (1, "")
     assert second.stderr == (
-        f"Scrubjay is already running on {machine.home.root}; stop it first, or choose another home with --home.\n"
+        f"Scrubjay is already running on {machine.home.root}, perhaps as a chat window in another terminal. "
+        "Stop that first, or choose another home with --home.\n"
     )
     assert chat.returncode == 0
     assert "- Session `agent:main:main`" in chat.stdout
-    assert chat.stderr.startswith("The gateway that is running decides about its model; --demo is left out.\n")
+    assert (demo.returncode, demo.stdout) == (2, "")
+    assert demo.stderr == "A gateway is running here, with its own model. Leave out --demo, or stop it first.\n"
     assert (waiting.returncode, waiting.stdout) == (0, "Nobody is waiting to be let in.\n")
     assert gateway.returncode == 0
 
 
 def test_pair_commands_fail_with_a_sentence_on_stderr(machine: Machine) -> None:
+    machine.run("chat")
     done = machine.run("pair", "approve", "AAAAAAAA", "--owner")
 
     assert (done.returncode, done.stdout) == (1, "")
@@ -644,3 +651,29 @@ def test_route_explain_knows_who_was_let_in_and_which_groups_moved(machine: Mach
     moved = explain_route(config, home, Question("telegram", "-100", "3"))
     assert "session   agent:work:telegram:a:group:-5" in moved
     assert moved[-1].startswith("access    admit: ")
+
+
+def test_letting_somebody_in_needs_no_token_but_a_home_where_a_gateway_has_run(machine: Machine) -> None:
+    settings = "agents: {main: {}}\nchannels: {telegram: {accounts: {bot: {token: '${NO_SUCH_TOKEN}'}}}}\n"
+    machine.write_config(settings)
+
+    before = machine.run("pair", "list")
+    spoken = machine.run("chat", text="hello\n")
+    after = machine.run("pair", "list")
+    run = machine.run("run")
+
+    assert (before.returncode, "No gateway has run in" in before.stderr) == (2, True)
+    assert (spoken.returncode, after.returncode) == (0, 0)
+    assert (run.returncode, "NO_SUCH_TOKEN is not set" in run.stderr) == (2, True)
+
+
+def test_an_empty_home_is_not_the_current_folder(machine: Machine) -> None:
+    answer = machine.run("chat", "--home", "")
+
+    assert (answer.returncode, answer.stderr.strip()) == (2, "--home is empty; perhaps a variable in it is not set.")
+
+
+def test_settings_that_nothing_acts_on_yet_are_named(machine: Machine) -> None:
+    machine.write_config("agents: {main: {tools: {shell: sandbox}}}\nheartbeat: {every_minutes: 5}\n")
+
+    assert "no effect yet: heartbeat, agents.main.tools.shell" in machine.run("check-config").stdout

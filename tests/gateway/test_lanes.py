@@ -138,7 +138,7 @@ async def test_one_turn_at_a_time_in_a_session_and_sessions_side_by_side() -> No
         first, second, other = w.say(ALICE), w.say(ALICE), w.say(BOB)
         await w.quiet()
         assert {s: c.items for s, c in w.hall.running.items()} == {ALICE: [first], BOB: [other]}
-        assert w.lanes.busy == 2
+        assert w.lanes.running(ALICE) and w.lanes.running(BOB)
 
         await w.finish(BOB)
         assert w.hall.running[ALICE].items == [first]
@@ -231,6 +231,19 @@ async def test_the_newest_message_interrupts_and_what_it_overtakes_is_dropped() 
 
         assert [control.items for control in w.hall.cut] == [[first]]
         assert w.hall.running[ALICE].items == [third]
+
+
+async def test_of_several_messages_that_come_before_the_lane_has_begun_the_newest_is_answered() -> None:
+    async with world("interrupt") as w:
+        first, second = w.say(), w.say()
+        photos = [w.say(album="A"), w.say(album="A")]
+        assert w.dropped == [first, second]
+        w.clock.advance(QUIET)
+        await w.quiet()
+        await w.finish_all()
+
+        assert w.hall.done[0].items == photos
+        assert w.hall.cut == []
 
 
 async def test_an_interruption_before_the_turn_has_begun_loses_nothing() -> None:
@@ -359,7 +372,7 @@ async def test_nothing_runs_that_could_be_stopped() -> None:
     async with world() as w:
         assert w.stop() is False
         assert w.stop(BOB) is False
-        assert (w.lanes.waiting(ALICE), w.lanes.running(ALICE), w.lanes.busy) == (0, False, 0)
+        assert (w.lanes.waiting(ALICE), w.lanes.running(ALICE)) == (0, False)
 
 
 async def test_twenty_may_wait_behind_a_running_turn_and_behind_one_that_is_about_to_run() -> None:

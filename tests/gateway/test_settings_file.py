@@ -152,6 +152,7 @@ def test_a_key_given_twice_is_a_mistake_and_the_first_one_stays(loader: type[Any
             '2: not valid YAML: a ": " that is out of place; mind the indentation, and quote such text',
         ),
         ("a: 1\n\tb: 2\n", "2: not valid YAML: a tab where the indentation needs spaces"),
+        ("# ü\na:\n\tb: 2\n", "3: not valid YAML: a tab where the indentation needs spaces"),
         ("a: @b\n", "1: not valid YAML: no value may begin like this; put such text in quotes"),
         ("a: 1\nb: [1\nc: 2\n", '2: not valid YAML: a "[" without its "]", or a comma is missing'),
         (

@@ -140,6 +140,17 @@ async def test_a_group_that_is_not_listed_is_silent_and_only_its_owner_is_told_t
     assert len(model.requests) == 1
 
 
+async def test_the_owner_is_told_although_the_first_that_came_was_an_edit_of_something_unknown(
+    gateway: Gateway, chat: FakeAdapter
+) -> None:
+    old = in_group("written before I was there", sender=OWNER, chat_id=ELSEWHERE, addressed=True)
+    chat.happen(replace(old, edited=True))
+    await chat.until(lambda: chat.received == 1)
+    chat.happen(in_group("hello", sender=OWNER, chat_id=ELSEWHERE, addressed=True))
+
+    assert ELSEWHERE in (await chat.heard()).text
+
+
 class Hesitant(Store):
     """A store whose first commit fails."""
 
@@ -222,14 +233,14 @@ async def test_a_migrated_group_keeps_its_session_and_its_memory_also_after_a_re
         chat.happen(in_group("before"))
         await chat.heard()
         key = f"agent:main:telegram:main:group:{GROUP}"
-        session = await gateway.store.session_id(key)
+        session = await gateway.store.open_session(key, agent="main", new_id="none yet")
         moved = Migration(Chat("telegram", "main", GROUP), Chat("telegram", "main", new))
         chat.happen(moved, moved, in_group("after", chat_id=new))
         assert (await chat.heard()).chat.id == new
     async with house.open(again, model=model) as gateway:
         again.happen(in_group("later", chat_id=new))
         assert (await again.heard()).chat.id == new
-        assert await gateway.store.session_id(key) == session
+        assert await gateway.store.open_session(key, agent="main", new_id="none yet") == session
 
     assert notes(house.workspace, f"groups/telegram-{GROUP}") == "before\nafter\nlater\n"
     assert [folder.name for folder in (house.workspace / "groups").iterdir()] == [f"telegram-{GROUP}"]
@@ -255,11 +266,11 @@ async def test_one_human_on_two_platforms_has_one_memory_and_a_conversation_on_e
         slack.say("from there", chat_id="D9", sender="U3")
         await slack.heard()
         keys = (f"agent:main:telegram:main:direct:{ANA}", "agent:main:slack:team:direct:U3")
-        sessions = {await gateway.store.session_id(key) for key in keys}
+        sessions = {await gateway.store.open_session(key, agent="main", new_id="none yet") for key in keys}
 
     assert notes(house.workspace, "people/ana") == "from here\nfrom there\n"
     assert len(sessions) == 2
-    assert None not in sessions
+    assert "none yet" not in sessions
 
 
 @pytest.mark.parametrize(("scope", "follows"), [("main", True), ("per-chat", False)])

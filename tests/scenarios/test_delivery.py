@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from agents.errors import ModelUnauthorized
 from agents.testing import Held, Say, ScriptedModel, call
 from gateway.delivery import DUPLICATE_MARK
 from memory.testing import FakeClock
-from tests.scenarios.conftest import ANA, GROUP, OWNER, SETTINGS, House
+from tests.scenarios.conftest import ANA, GROUP, OWNER, SETTINGS, House, until
 from tests.scenarios.watched_clock import WatchedClock
 
 HOLDING = SETTINGS + "outbox: {{unknown: hold}}\n"
@@ -316,6 +317,22 @@ async def test_the_silence_of_a_chat_outlasts_a_restart(house: House, chat: Fake
     assert told(chat) == ["ME TOO", "HELLO", "later"]
 
 
+async def test_a_clock_that_was_set_back_silences_no_chat_for_longer_than_a_day(
+    house: House, chat: FakeAdapter
+) -> None:
+    clock, first = WatchedClock(), FakeAdapter()
+    async with house.open(first, model=ScriptedModel(), clock=clock):
+        first.fail_next(Transient("flood", retry_after_seconds=1_000))
+        first.say("hello", chat_id=OWNER, sender=OWNER)
+        await clock.asked_for(1_000)
+
+    earlier = FakeClock(clock.now() - timedelta(days=365))
+    async with house.open(chat, model=ScriptedModel(), clock=earlier):
+        await until(lambda: earlier.sleeping == 1)
+        earlier.advance(86_400)
+        assert (await chat.heard()).text == "HELLO"
+
+
 async def test_a_flood_of_signs_of_life_keeps_the_whole_chat_still(house: House) -> None:
     clock = WatchedClock()
     chat = Nervous()
@@ -437,7 +454,11 @@ async def test_a_part_that_is_refused_as_too_long_is_split_again_and_nothing_is_
     assert chat.refused
     refusals = [record for record in caplog.records if record.__dict__.get("action") == "send_refused"]
     facts = refusals[0].__dict__
-    assert (facts["place"], facts["length"], facts["error"]) == ("telegram:main", len(chat.refused[0].text), "Rejected")
+    assert (facts["account"], facts["length"], facts["error"]) == (
+        "telegram/main",
+        len(chat.refused[0].text),
+        "Rejected",
+    )
 
 
 async def test_code_that_is_split_again_stays_code_in_every_piece(house: House) -> None:

@@ -1,14 +1,14 @@
 """What was accepted is answered, once, whatever happens to the process in between."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import apsw
 import pytest
 
-from adapters.base import DeadLetter, Migration
+from adapters.base import DeadLetter, MenuEntry, Migration, Ready, Receive
 from adapters.terminal.client import connect
 from adapters.terminal.protocol import Message
 from adapters.testing import FakeAdapter
@@ -20,6 +20,7 @@ from gateway.inbox import Held as HeldRow
 from gateway.store import Store
 from memory.testing import FakeClock
 from tests.scenarios.conftest import ANA, GROUP, OWNER, SETTINGS, House, until
+from tests.scenarios.watched_clock import WatchedClock
 
 KEY = "agent:main:main"
 FOLLOWUP = SETTINGS + "sessions: {{queue: {{mode: followup}}}}\n"
@@ -141,6 +142,113 @@ async def test_an_edit_of_a_message_that_waits_is_what_gets_answered(
 
     assert "secnod" not in house.transcript()
     assert set(house.outcomes().values()) == {"replied"}
+
+
+async def test_an_edit_that_comes_together_with_its_message_is_what_gets_answered(
+    house: House, chat: FakeAdapter, model: ScriptedModel
+) -> None:
+    message = FakeAdapter(platform="telegram", account="main").say("secnod", chat_id=OWNER, sender=OWNER)
+    async with house.open(chat, model=model):
+        chat.happen(message, replace(message, text="second", clean="second", edited=True))
+        assert (await chat.heard()).text == "SECOND"
+
+    assert "secnod" not in house.transcript()
+
+
+def store_that_commits_two_batches_side_by_side() -> type[Store]:
+    """Return a store whose first batch is not confirmed before the second one is committed."""
+    second = asyncio.Event()
+
+    class TwofoldStore(Store):
+        batches = 0
+
+        async def accept(
+            self, arrivals: Sequence[Arrival], *, migrations: Sequence[Migration] = (), dead: Sequence[DeadLetter] = ()
+        ) -> list[Receipt]:
+            receipts = await super().accept(arrivals, migrations=migrations, dead=dead)
+            self.batches += 1
+            if self.batches == 1:
+                await second.wait()
+            elif self.batches == 2:
+                second.set()
+                await asyncio.sleep(0)  # the first goes on first, as it does in the real store
+            return receipts
+
+    return TwofoldStore
+
+
+async def test_of_two_messages_that_arrive_side_by_side_for_one_conversation_one_waits_and_can_be_edited(
+    house: House, chat: FakeAdapter
+) -> None:
+    held, second = Held("one"), FakeAdapter(platform="telegram", account="second")
+    settings = SETTINGS + '      second: {{token: "2:scenario-token-that-no-server-will-ever-see"}}\n'
+    house, store = replace(house, settings=settings), store_that_commits_two_batches_side_by_side()
+    async with house.open(chat, second, model=ScriptedModel(held), store=store.open) as gateway:
+        say(chat, "first")
+        await chat.until(lambda: chat.received == 1)
+        say(second, "secnod", id="2")
+        await held.begun.wait()
+        await until(lambda: gateway.lanes.waiting(KEY) == 1)
+        say(second, "second", id="2", edited=True)
+        await second.until(lambda: second.received == 2)
+        held.go.set()
+        assert (await second.heard()).text == "SECOND"
+
+    assert (len(chat.sent), len(second.sent)) == (1, 1)
+
+
+async def test_a_message_whose_connection_is_given_up_while_it_is_committed_is_answered_once(
+    house: House, chat: FakeAdapter
+) -> None:
+    committed, go = asyncio.Event(), asyncio.Event()
+
+    class SlowStore(Store):
+        async def accept(
+            self, arrivals: Sequence[Arrival], *, migrations: Sequence[Migration] = (), dead: Sequence[DeadLetter] = ()
+        ) -> list[Receipt]:
+            receipts = await super().accept(arrivals, migrations=migrations, dead=dead)
+            committed.set()
+            await go.wait()
+            return receipts
+
+    clock = WatchedClock()
+    chat.healthy_within_seconds = 120
+    async with house.open(chat, model=ScriptedModel(), clock=clock, store=SlowStore.open):
+        say(chat, "hello")
+        await committed.wait()
+        clock.advance(120)
+        await clock.asked_for(1)  # until it is connected anew
+        assert not chat.connected
+        go.set()
+        assert (await chat.heard()).text == "HELLO"
+        clock.advance(1)
+        await chat.until(lambda: chat.received == 2)  # the platform offers it again, because nobody confirmed it
+        say(chat, "barrier")
+        assert (await chat.heard()).text == "BARRIER"
+
+
+class LastWord(FakeAdapter):
+    """An account that hears something when it is being disconnected."""
+
+    async def run(self, receive: Receive, ready: Callable[[Ready], None], menu: Sequence[MenuEntry]) -> None:
+        try:
+            await super().run(receive, ready, menu)
+        finally:
+            await receive([FakeAdapter().say("one more thing", chat_id=OWNER, sender=OWNER)])
+
+
+async def test_what_arrives_at_the_very_end_does_not_hold_up_the_end(house: House) -> None:
+    chat = LastWord(platform="telegram", account="main")
+    async with asyncio.timeout(10), house.open(chat, model=ScriptedModel(Held())):
+        await chat.until(lambda: chat.connected)
+
+
+async def test_what_arrives_while_a_fault_ends_the_gateway_does_not_hide_the_fault(house: House) -> None:
+    chat = LastWord(platform="telegram", account="main")
+    with pytest.raises(ZeroDivisionError):
+        async with asyncio.timeout(10), house.open(chat, model=ScriptedModel(Held())):
+            await chat.until(lambda: chat.connected)
+            raise ZeroDivisionError
 
 
 async def test_a_late_edit_is_noted_and_starts_no_second_turn(

@@ -223,6 +223,33 @@ async def test_the_newest_message_interrupts_the_turn_that_runs(house: House, ch
     assert [text for role, text in house.conversation() if role == "assistant"] == ["NO, A SHORT ONE"]
 
 
+async def test_of_messages_that_come_together_the_newest_is_answered_where_it_interrupts(
+    house: House, chat: FakeAdapter, model: ScriptedModel
+) -> None:
+    async with replace(house, settings=mode("interrupt")).open(chat, model=model):
+        for text in ("one", "two", "three"):
+            say(chat, text)
+        heard = {(await chat.heard()).text for _ in range(2)}
+
+    assert heard == {"THREE", "Too many messages came at once, so I left 2 messages out. Please send them again later."}
+    assert house.outcomes() == {"one": "dropped", "two": "dropped", "three": "replied"}
+
+
+async def test_a_flood_is_refused_with_one_word_for_all_that_came_together(house: House, chat: FakeAdapter) -> None:
+    held = Held("first")
+    async with replace(house, settings=mode("followup", cap=5)).open(chat, model=ScriptedModel(held)):
+        say(chat, "running")
+        await held.begun.wait()
+        flood = [say(chat, f"number {n}") for n in range(45)]
+        notice = await chat.heard()
+        await chat.until(lambda: len(done_ids(chat)) == 40)
+
+    assert notice.text == "Too many messages came at once, so I left 40 messages out. Please send them again later."
+    assert done_ids(chat) == [message.id for message in flood[5:]]
+    assert len(chat.sent) == 1
+    assert list(house.outcomes().values()).count("dropped") == 40
+
+
 async def test_what_no_longer_fits_into_the_queue_is_left_out_and_that_is_said(house: House, chat: FakeAdapter) -> None:
     held = Held("first")
     async with replace(house, settings=mode("followup")).open(chat, model=ScriptedModel(held)) as gateway:
@@ -288,7 +315,7 @@ async def test_an_album_is_one_turn_with_all_its_captions_each_beside_its_photo(
     first, second, third = album(["kitchen", "", "garden"], chat)
     async with house.open(chat, model=model, clock=clock) as gateway:
         chat.happen(first, second)
-        await chat.until(lambda: gateway.lanes.busy == 1)
+        await chat.until(lambda: gateway.lanes.running(KEY))
         await until(lambda: clock.sleeping == 1)
         chat.happen(third)  # a little later than the others
         await waits(chat, gateway, 1)

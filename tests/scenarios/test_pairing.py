@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -139,7 +140,8 @@ async def test_an_approved_owner_goes_on_with_the_owners_conversation(
         chat.say("it is me", chat_id=STRANGER, sender=STRANGER)
         await chat.heard()
 
-        assert await gateway.store.session_id("agent:main:main") is not None
+        found = await gateway.store.open_session("agent:main:main", agent="main", new_id="none yet")
+        assert found != "none yet"
     assert "canary" in str(model.requests[-1])
 
 
@@ -210,6 +212,20 @@ async def test_a_right_code_ends_the_row_of_wrong_ones(gateway: Gateway, chat: F
         for _ in range(4):
             await owner_says(chat, "/pair approve WRONGAAA")
         assert (await let_in(chat, code))[1].startswith("You are in.")
+
+
+async def test_a_clock_that_was_set_back_does_not_lock_the_owner_out(
+    house: House, chat: FakeAdapter, model: ScriptedModel
+) -> None:
+    clock, again = FakeClock(), FakeAdapter()
+    async with house.open(chat, model=model, clock=clock):
+        for number in range(5):
+            await owner_says(chat, f"/pair approve WRONG{number}AA")
+        assert "Too many wrong codes" in await owner_says(chat, "/pair approve WRONG5AA")
+
+    async with house.open(again, model=model, clock=FakeClock(clock.now() - timedelta(days=365))):
+        code = code_in(await knock(again))
+        assert "is in" in (await let_in(again, code))[0]
 
 
 async def test_codes_and_those_who_were_let_in_survive_a_restart(house: House, model: ScriptedModel) -> None:

@@ -33,13 +33,7 @@ SELECT wrong, locked_until FROM pairing_guesses
 -- name: guesses_set
 UPDATE pairing_guesses SET wrong = :wrong, locked_until = :locked_until
 
--- name: session
-SELECT key, id, agent, created_at, last_user_at FROM sessions WHERE key = :key
-
 -- name: session_open
 INSERT INTO sessions (key, id, agent, created_at, last_user_at) VALUES (:key, :id, :agent, :now, :now)
 ON CONFLICT (key) DO UPDATE SET last_user_at = :now
 RETURNING id
-
--- name: sessions_count
-SELECT count(*) AS rows FROM sessions
