@@ -12,6 +12,7 @@ from memory.clock import Clock
 
 log = logging.getLogger(__name__)
 
+Find = Callable[[str, str], Adapter | None]  # the adapter that serves an account, by platform and account name
 State = Literal["starting", "connected", "waiting", "revoked"]
 
 FIRST_WAIT_SECONDS = 1.0

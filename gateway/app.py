@@ -2,11 +2,10 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from adapters.base import Adapter
 from adapters.terminal.address import socket_path
@@ -27,6 +26,7 @@ from gateway.reception import Reception
 from gateway.router import routing_of
 from gateway.sessions import Sessions, Threads
 from gateway.store import Store
+from gateway.tasks import Spawn, task_scope
 from gateway.turns import Agent, Turns
 from memory.clock import Clock, SystemClock, zone_named
 from scrubjay import __version__
@@ -35,7 +35,6 @@ log = logging.getLogger(__name__)
 
 HOUSEKEEPING_SECONDS = 3_600.0
 
-Spawn = Callable[[Coroutine[Any, Any, None], str], "asyncio.Task[None]"]
 OpenStore = Callable[[Path, Clock], Awaitable[Store]]
 
 
@@ -105,49 +104,13 @@ async def open_gateway(
         sessions = Sessions(opened, home.state, threads, clock)
         stack.callback(sessions.close)
         connected = [*(build_adapters(config, clock) if platforms else ()), *adapters]
-        async with _tasks() as spawn:
+        async with task_scope() as spawn:
             base = _Base(config, home, clock, opened, threads, agents, sessions, spawn)
             gateway = await _assemble(base, connected)
             stack.push_async_callback(gateway.accounts.close)
             await gateway.start(spawn)
             yield gateway
             await gateway.delivery.drain()
-
-
-@asynccontextmanager
-async def _tasks() -> AsyncIterator[Spawn]:
-    """Give a way to start named tasks; at the end all are cancelled, and one that fails ends the block.
-
-    What somebody wants to start at the end, or while a fault ends the block, is cancelled before it begins.
-    """
-    running: set[asyncio.Task[None]] = set()
-    ending = False
-
-    def spawn(work: Coroutine[Any, Any, None], name: str) -> "asyncio.Task[None]":
-        try:
-            task = group.create_task(work, name=name)
-        except RuntimeError:  # the group's way of saying that a fault is ending it
-            task = asyncio.create_task(work, name=name)
-            task.cancel()
-            return task
-        if ending:
-            task.cancel()
-        running.add(task)
-        task.add_done_callback(running.discard)
-        return task
-
-    try:
-        async with asyncio.TaskGroup() as group:
-            try:
-                yield spawn
-            finally:
-                ending = True
-                for task in tuple(running):
-                    task.cancel()
-    except BaseExceptionGroup as failures:
-        if len(failures.exceptions) == 1:  # one fault is told as what it is
-            raise failures.exceptions[0] from None
-        raise
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,22 +2,22 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from adapters.base import Activity, Adapter, Outbound
 from adapters.errors import AdapterError, NobodyThere, Rejected, Transient, Unauthorized, Unknown
+from gateway.accounts import Find
 from gateway.inbox import Part
 from gateway.outbox import Outbox, Parcel, Place, place_of
+from gateway.tasks import Spawn
 from memory.clock import Clock
 
 log = logging.getLogger(__name__)
 
-Find = Callable[[str, str], Adapter | None]
-Spawn = Callable[[Coroutine[Any, Any, None], str], "asyncio.Task[None]"]
 
 DUPLICATE_MARK = "_(This may be a duplicate: I cannot tell whether it arrived.)_"
 GIVE_UP_SECONDS = 24 * 3_600

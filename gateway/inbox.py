@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from adapters.base import Chat, DeadLetter, Inbound, Migration
+from adapters.base import Chat, DeadLetter, Inbound, Migration, Purpose
 
 Outcome = Literal["replied", "silent", "stopped", "dropped", "failed"]
 ReceiptKind = Literal["new", "ignored", "duplicate", "reworded", "reworded_late"]
@@ -19,7 +19,7 @@ class Part:
 
     chat: Chat
     text: str
-    purpose: Literal["reply", "command", "notice", "pairing"] = "reply"
+    purpose: Purpose = "reply"
     reply_to: str | None = None
     file_name: str | None = None
     file_path: str | None = None

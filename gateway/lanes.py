@@ -2,18 +2,18 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import takewhile
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 from uuid import uuid4
 
 from adapters.base import Chat, Inbound
 from gateway.router import Route
+from gateway.tasks import Spawn
 from memory.clock import Clock
 
 Mode = Literal["steer", "collect", "followup", "interrupt"]
-Spawn = Callable[[Coroutine[Any, Any, None], str], "asyncio.Task[None]"]
 
 
 @dataclass(frozen=True, slots=True)

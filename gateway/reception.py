@@ -3,13 +3,14 @@
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
-from adapters.base import Adapter, Chat, DeadLetter, Event, Inbound, Migration
+from adapters.base import Chat, DeadLetter, Event, Inbound, Migration
 from agents.entries import Note
 from gateway.access import Policy, Standing, Verdict, gate
+from gateway.accounts import Find
 from gateway.beginnings import Beginnings
 from gateway.commands import Answer, Call, Commands
 from gateway.delivery import Delivery
@@ -20,12 +21,11 @@ from gateway.pairing import Pairing
 from gateway.people import People
 from gateway.router import Route, Routing, address_of, owner_sessions, route
 from gateway.sessions import Sessions
+from gateway.tasks import Spawn
 
 log = logging.getLogger(__name__)
 
 REMEMBERED_ALBUMS = 64  # the pictures of one album arrive within moments of one another
-
-Spawn = Callable[[Coroutine[Any, Any, None], str], "asyncio.Task[None]"]
 
 
 class Reception:
@@ -44,7 +44,7 @@ class Reception:
         delivery: Delivery,
         sessions: Sessions,
         aliases: dict[Place, str],
-        find: Callable[[str, str], Adapter | None],
+        find: Find,
         spawn: Spawn,
         first_message: Callable[[], None],
     ) -> None:

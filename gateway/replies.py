@@ -1,12 +1,13 @@
 """Replies: what a turn came to, as parts for the outbox; files are laid ready beside it."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from adapters.base import Adapter
 from agents.tools import OutgoingFile
+from gateway.accounts import Find
 from gateway.inbox import Part
 from gateway.lanes import Control
 from gateway.sessions import Threads
@@ -17,7 +18,7 @@ SHORT_CHARS = 4_000
 class Replies:
     """Makes the parts of replies. `find` gives the adapter of an account, which knows how its platform splits a text."""
 
-    def __init__(self, find: Callable[[str, str], Adapter | None], threads: Threads, out_folder: Path) -> None:
+    def __init__(self, find: Find, threads: Threads, out_folder: Path) -> None:
         self._find = find
         self._threads = threads
         self._out_folder = out_folder

@@ -2,17 +2,18 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-from adapters.base import Activity, Adapter, Chat
+from adapters.base import Activity, Chat
 from agents.entries import Note
 from agents.errors import ContextOverflow, EmptyAnswer, ModelError, ModelRejected, ModelUnusable
 from agents.prompt import Scene
 from agents.tools import ToolContext
 from agents.turn import being_cancelled
 from agents.workspace import WorkspaceSnapshot, read_workspace
+from gateway.accounts import Find
 from gateway.conversation import Agent, Conversation
 from gateway.delivery import Delivery
 from gateway.inbox import Held, Inbox, Outcome, Part
@@ -51,7 +52,7 @@ class Turns:
         agents: Mapping[str, Agent],
         people: People,
         delivery: Delivery,
-        find: Callable[[str, str], Adapter | None],
+        find: Find,
         threads: Threads,
         clock: Clock,
         out_folder: Path,

@@ -22,8 +22,8 @@ from memory.descriptors import (
     status_at,
 )
 from memory.errors import FileProblem, PathRefused
-from memory.paths import SHELF_ROOTS, is_day_note, is_portable, normal, safe_name, well_formed
-from memory.shelves import SHARED, SHARED_FILES, Audience, shelf_of
+from memory.paths import is_day_note, is_portable, normal, safe_name, well_formed
+from memory.shelves import SHARED, SHARED_FILES, SHELF_ROOTS, Audience, shelf_of
 
 __all__ = ["MAX_BYTES", "Entry", "Listing", "Record", "ShelfFiles", "Stamp", "normal"]
 

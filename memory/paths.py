@@ -4,8 +4,8 @@ import re
 import unicodedata
 
 from memory.errors import PathRefused
+from memory.shelves import SHELF_ROOTS
 
-SHELF_ROOTS = ("people", "groups")
 REFUSED = "This path cannot be used. It must be plain, like memory/ideas.md, and lead through folders, not links."
 
 _NAME_BYTES = 255

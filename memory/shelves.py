@@ -10,7 +10,7 @@ SHARED_FILES = ("AGENTS.md", "SOUL.md", "IDENTITY.md", "TOOLS.md")
 
 _SAFE = re.compile(r"[A-Za-z0-9_-]")
 _SHARED_FOLDED = frozenset(name.casefold() for name in SHARED_FILES)
-_SHELF_ROOTS = ("people", "groups")
+SHELF_ROOTS = ("people", "groups")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def shelf_of(path: str) -> str:
     parts = path.split("/")
     if len(parts) == 1 and parts[0].casefold() in _SHARED_FOLDED:
         return SHARED
-    if len(parts) >= 3 and parts[0] in _SHELF_ROOTS:
+    if len(parts) >= 3 and parts[0] in SHELF_ROOTS:
         return f"{parts[0]}/{parts[1]}"
     return OWNER
 

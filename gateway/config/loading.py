@@ -13,6 +13,7 @@ from gateway.config.fields import Places, annotation_at, expanded, is_group
 from gateway.config.models import Config
 from gateway.config.words import finding_of
 from gateway.errors import ConfigInvalid, ConfigProblem
+from gateway.home import DEFAULT_HOME
 from gateway.settings_file import FromEnvironment, KeyPath, SettingsFile, read_settings
 from memory.clock import zone_named
 from memory.errors import UnknownZone
@@ -20,7 +21,6 @@ from memory.shelves import encode_id
 
 CHECKS: tuple[Check, ...] = (*agent_checks.CHECKS, *channel_checks.CHECKS, *secret_checks.CHECKS)
 
-_DEFAULT_HOME = "~/.scrubjay"
 _STAND_IN = "unreadable"  # for an item of a list that could not be read, so that the others keep their places
 
 
@@ -136,7 +136,7 @@ class _Loading:
         """Return the values with the defaults that depend on where and as whom we run."""
         values, places = dict(self._values), self._places
         # A home that cannot be had is told once; the rest is then read as if it were the file's own folder.
-        home = values.get("home", places.home if ("home",) in self._spoiled else _DEFAULT_HOME)
+        home = values.get("home", places.home if ("home",) in self._spoiled else DEFAULT_HOME)
         if isinstance(home, str) and home.strip().isprintable():
             try:
                 home = expanded(home.strip(), places)

@@ -53,8 +53,7 @@ CREATE TABLE sessions (
     key          TEXT PRIMARY KEY,
     id           TEXT NOT NULL,
     agent        TEXT NOT NULL,
-    created_at   REAL NOT NULL,
-    last_user_at REAL NOT NULL
+    created_at   REAL NOT NULL
 ) WITHOUT ROWID;
 
 -- People whom the owner approved by a code, and owners made the same way.
