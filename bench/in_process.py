@@ -27,6 +27,7 @@ CHATS, EACH, SINGLE = 1_000, 10, 500
 
 SETTINGS = """
 agents: {main: {model: {provider: demo}}}
+memory: {embedder: {provider: none}}
 channels: {telegram: {accounts: {main: {token: "1:a-token-that-no-server-will-ever-see-0123", private: {policy: open}}}}}
 """
 

@@ -21,6 +21,7 @@ ANSWER = "Here is an answer of about twenty words, streamed word by word as a mo
 
 SETTINGS = """
 agents: {{main: {{model: {{name: claude-test, api_key: "test-key-0123456789", base_url: "{model}"}}}}}}
+memory: {{embedder: {{provider: none}}}}
 channels:
   telegram:
     accounts:

@@ -3,8 +3,8 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from adapters.base import Adapter
@@ -19,6 +19,7 @@ from gateway.config import Config
 from gateway.delivery import Delivery
 from gateway.home import Home
 from gateway.lanes import Lanes
+from gateway.memories import open_memories
 from gateway.outbox import place_of
 from gateway.pairing import Pairing
 from gateway.people import People
@@ -29,6 +30,7 @@ from gateway.store import Store
 from gateway.tasks import Spawn, task_scope
 from gateway.turns import Agent, Turns
 from memory.clock import Clock, SystemClock, zone_named
+from memory.engine import Memory
 from scrubjay import __version__
 
 log = logging.getLogger(__name__)
@@ -36,6 +38,7 @@ log = logging.getLogger(__name__)
 HOUSEKEEPING_SECONDS = 3_600.0
 
 OpenStore = Callable[[Path, Clock], Awaitable[Store]]
+OpenMemories = Callable[[Config, Home, Clock, Sequence[str]], AbstractAsyncContextManager[Mapping[str, Memory]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,7 @@ class Gateway:
     commands: Commands
 
     async def start(self, spawn: Spawn) -> None:
-        """Take up what the last process left, then connect every account."""
+        """Take up what the last process left, then connect every account and watch every memory."""
         doubtful = await self.delivery.start()
         dropped = await self.reception.take_up(younger_than_seconds=self.config.inbox.replay_hours * 3_600)
         if doubtful or dropped:
@@ -63,6 +66,9 @@ class Gateway:
         for account in self.accounts.all:
             work = self.accounts.supervise(account, self.reception.receive, self.commands.menu)
             spawn(work, f"account {account.label}")
+        for agent in self.agents.values():
+            if agent.memory is not None:
+                spawn(agent.memory.run(), f"memory {agent.id}")
         spawn(self._keep_house(), "housekeeping")
 
     async def _keep_house(self) -> None:
@@ -83,12 +89,14 @@ async def open_gateway(
     adapters: Sequence[Adapter] = (),
     build: Callable[..., Agent] = build_agent,
     store: OpenStore = Store.open,
+    memories: OpenMemories = open_memories,
 ) -> AsyncIterator[Gateway]:
     """Build the gateway, take up what the last process left, connect, and run until the block ends.
 
-    `platforms` connects the configured accounts; the terminal's socket is always served. `adapters`, `build` and `store`
-    are the seams: further adapters, another way to build an agent, another way to open the store. Raises `HomeBusy`,
-    `ConfigInvalid` or `MemoryStoreError` before anything has started. A fault of ours ends the block with its exception.
+    `platforms` connects the configured accounts; the terminal's socket is always served. `adapters`, `build`, `store` and
+    `memories` are the seams: further adapters, another way to build an agent, to open the store, to open the memories of
+    the agents. Raises `HomeBusy`, `ConfigInvalid` or `MemoryStoreError` before anything has started. A fault of ours ends
+    the block with its exception.
     """
     home = Home(config.effective_home)
     clock = clock or SystemClock(zone_named(config.timezone))
@@ -101,6 +109,8 @@ async def open_gateway(
         agents = {name: build(name, config, home, clock, demo=demo) for name in config.agents}
         for agent in agents.values():
             stack.push_async_callback(agent.model.close)
+        remembered = await stack.enter_async_context(memories(config, home, clock, list(agents)))
+        agents = {name: replace(agent, memory=remembered.get(name)) for name, agent in agents.items()}
         sessions = Sessions(opened, home.state, threads, clock)
         stack.callback(sessions.close)
         connected = [*(build_adapters(config, clock) if platforms else ()), *adapters]

@@ -11,6 +11,7 @@ from gateway.config import Config, ModelConfig, TelegramAccount
 from gateway.home import Home
 from gateway.turns import Agent
 from memory.clock import Clock
+from memory.scan import Tree
 
 
 def build_model(config: ModelConfig, clock: Clock, *, demo: bool) -> tuple[Model, str | None]:
@@ -36,9 +37,11 @@ def build_agent(agent_id: str, whole: Config, home: Home, clock: Clock, *, demo:
     return Agent(
         id=agent_id,
         workspace=config.workspace,
+        tree=Tree(config.workspace, whole.memory.extra_paths),
         model=model,
         max_tokens=config.model.max_tokens,
         window_tokens=config.model.context_window,
+        max_results=whole.memory.search.max_results,
         limits=Limits(inject.file_chars, inject.total_chars),
         cache=FileCache(),
         journal=Journal(home.agent(agent_id) / "journal.jsonl", clock=clock),

@@ -45,7 +45,9 @@ def builtin_commands(desk: Desk) -> dict[str, Command]:
     """Return the registry of built-in commands, by name, in the order in which `/help` lists them."""
     commands = (
         Command("help", "", "what you can write to me", "everyone", lambda call: _help(desk, call)),
-        Command("status", "", "how I am: model, accounts, what waits", "chat", lambda call: _status(desk, call)),
+        Command(
+            "status", "", "how I am: model, memory, accounts, what waits", "chat", lambda call: _status(desk, call)
+        ),
         Command(
             "whoami", "", "who you are to me, and which agent answers here", "everyone", lambda call: _whoami(call)
         ),
@@ -86,8 +88,24 @@ async def _status(desk: Desk, call: Call) -> str:
         if part.injected_chars < part.raw_chars
     ]
     if call.standing == "owner" and call.message.kind == "private":
-        lines += await _owner_status(desk)
+        lines += [*await _memory_status(agent), *await _owner_status(desk)]
     return "\n".join(lines)
+
+
+async def _memory_status(agent: Agent) -> list[str]:
+    if agent.memory is None:
+        return ["- My memory cannot be searched: its index can neither be opened nor made; the log says why"]
+    status = await agent.memory.status()
+    waiting = f", {status.pending} waiting for a vector" if status.pending else ""
+    lines = [f"- Memory: {_count(status.files, 'file')}, {_count(status.chunks + status.entries, 'passage')}{waiting}"]
+    if status.degraded is not None:
+        lines.append(f"  - {status.degraded}")
+    if status.skipped:
+        are = "is" if len(status.skipped) == 1 else "are"
+        lines.append(
+            f"  - {_count(len(status.skipped), 'path')} {are} not indexed whole; `scrubjay memory status` says why"
+        )
+    return lines
 
 
 async def _owner_status(desk: Desk) -> list[str]:
@@ -216,7 +234,11 @@ async def _pair_list(desk: Desk) -> str:
 
 
 def _messages(count: int) -> str:
-    return "1 message" if count == 1 else f"{count} messages"
+    return _count(count, "message")
+
+
+def _count(count: int, noun: str) -> str:
+    return f"1 {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _duration(seconds: float) -> str:

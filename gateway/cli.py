@@ -1,16 +1,20 @@
-"""The command line: `scrubjay init`, `chat`, `run`, `check-config`, `route explain`, `pair`, `version`."""
+"""The command line: `scrubjay init`, `chat`, `run`, `check-config`, `route explain`, `pair`, `memory`, `version`."""
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO, TypeVar, get_args
 
 import typer
+
+from memory.base import MAX_RESULTS, RankingName
 
 if TYPE_CHECKING:
     from gateway.config import Config
     from gateway.home import Home
+
+Name = TypeVar("Name", bound=str)
 
 # Markdown and colours cost a tenth of a second at start; a help page does without.
 cli = typer.Typer(
@@ -24,8 +28,12 @@ cli = typer.Typer(
 )
 route_cli = typer.Typer(help="Which agent answers where.", no_args_is_help=True, rich_markup_mode=None)
 pair_cli = typer.Typer(help="Let people in who wrote to a bot.", no_args_is_help=True, rich_markup_mode=None)
+memory_cli = typer.Typer(
+    help="What an agent remembers: find it, index it, measure it.", no_args_is_help=True, rich_markup_mode=None
+)
 cli.add_typer(route_cli, name="route")
 cli.add_typer(pair_cli, name="pair")
+cli.add_typer(memory_cli, name="memory")
 
 HomeOption = Annotated[
     str | None,
@@ -35,6 +43,8 @@ HomeOption = Annotated[
         help="The folder with scrubjay.yaml and state/. [default: ~/.scrubjay]",
     ),
 ]
+AgentOption = Annotated[str | None, typer.Option(metavar="NAME", help="Which agent. [default: the default agent]")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for other programs.")]
 CodeArgument = Annotated[str, typer.Argument(metavar="CODE", help="The code that the bot told the person.")]
 
 MISTAKE = 2
@@ -58,9 +68,7 @@ def init(
 @cli.command()
 def chat(
     home: HomeOption = None,
-    agent: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The agent to talk to. [default: the default agent]")
-    ] = None,
+    agent: AgentOption = None,
     demo: Annotated[bool, typer.Option("--demo", help="Let the built-in demo model answer; it needs no key.")] = False,
 ) -> None:
     """Talk to an agent in this terminal.
@@ -70,10 +78,7 @@ def chat(
     from gateway.running import chat_here
 
     config, place = _config(home)
-    name = agent or config.default_agent
-    if name not in config.agents:
-        raise _Mistake(f"There is no agent {name}. The agents are: {', '.join(config.agents)}.")
-    raise typer.Exit(chat_here(config, place, agent=name, demo=demo))
+    raise typer.Exit(chat_here(config, place, agent=_agent(config, agent), demo=demo))
 
 
 @cli.command()
@@ -170,6 +175,110 @@ def _pair(home: str | None, words: str) -> None:
     raise typer.Exit(command_here(config, place, f"/pair {words}"))
 
 
+@memory_cli.command("search")
+def memory_search(
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="A question, or words; in quotes.")],
+    home: HomeOption = None,
+    agent: AgentOption = None,
+    limit: Annotated[
+        int | None, typer.Option(metavar="N", min=1, max=MAX_RESULTS, help="How many finds. [default: as configured]")
+    ] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Show what each score is made of.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Search an agent's memory, all of it, as its owner does."""
+    from gateway.memory_cli import search_here
+
+    config, place = _config(home)
+    name = _agent(config, agent)
+    raise typer.Exit(search_here(config, place, name, query, limit=limit, explain=explain, as_json=as_json))
+
+
+@memory_cli.command("index")
+def memory_index(
+    home: HomeOption = None,
+    agent: AgentOption = None,
+    force: Annotated[bool, typer.Option("--force", help="Index and embed everything anew.")] = False,
+) -> None:
+    """Index an agent's memory now, and embed it.
+
+    `scrubjay run` does this by itself; a large memory is sooner done this way.
+    """
+    from gateway.memory_cli import index_here
+
+    config, place = _config(home)
+    raise typer.Exit(index_here(config, place, _agent(config, agent), force=force))
+
+
+@memory_cli.command("status")
+def memory_status(home: HomeOption = None, agent: AgentOption = None, as_json: JsonOption = False) -> None:
+    """Show what an agent's index holds.
+
+    Files and passages, what waits for a vector, the model, what is amiss and why, and what could not be indexed.
+    """
+    from gateway.memory_cli import status_here
+
+    config, place = _config(home)
+    raise typer.Exit(status_here(config, place, _agent(config, agent), as_json=as_json))
+
+
+@memory_cli.command("eval")
+def memory_eval(
+    home: HomeOption = None,
+    workspace: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="A workspace to ask questions of. [default: the built-in set]")
+    ] = None,
+    questions: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The questions, with the lines that answer them, as JSON Lines.")
+    ] = None,
+    field: Annotated[str, typer.Option(metavar="NAME", help="The wording of the questions to use.")] = "question",
+    k: Annotated[str, typer.Option(metavar="N,N", help="How many results count.")] = "5,6,10",
+    ranking: Annotated[
+        str | None, typer.Option(metavar="NAME", help="balanced, classic, words or vectors. [default: as configured]")
+    ] = None,
+    embedder: Annotated[
+        str | None, typer.Option(metavar="NAME", help="local, http or none. [default: as configured]")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure how much memory finds: recall@k and MRR of chunks, recall of one call of the agent's tool.
+
+    The workspace is only read; its index is made in a temporary folder. Without one, the built-in set is measured, and the
+    exit code is 1 if a figure is more than two points below what it should be.
+    """
+    from gateway.memory_eval import Wanted, evaluate_here
+
+    config, place = _config(home)
+    if (workspace is None) != (questions is None):
+        raise _Mistake("--workspace and --questions belong together: give both, or none for the built-in set.")
+    if workspace is not None and not workspace.is_dir():
+        raise _Mistake(f"There is no folder {workspace}.")
+    wanted = Wanted(
+        workspace=workspace,
+        questions=questions,
+        field=field,
+        ks=_numbers(k),
+        ranking=_one_of("--ranking", ranking or config.memory.search.ranking, get_args(RankingName)),
+        embedder=_one_of("--embedder", embedder, ("local", "http", "none")) if embedder else None,
+        as_json=as_json,
+    )
+    raise typer.Exit(evaluate_here(config, place, wanted))
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    numbers = [int(part) for part in text.split(",") if part.strip().isdecimal()]
+    if not numbers or len(numbers) != text.count(",") + 1 or not all(1 <= n <= MAX_RESULTS for n in numbers):
+        raise _Mistake(f"--k takes numbers from 1 to {MAX_RESULTS} with commas between, like 5,6,10; not {text!r}.")
+    return tuple(numbers)
+
+
+def _one_of(option: str, given: str, known: Sequence[Name]) -> Name:
+    for name in known:
+        if name == given:
+            return name
+    raise _Mistake(f"{option} is one of {', '.join(known)}; not {given!r}.")
+
+
 class _Mistake(Exception):
     """What was typed cannot be done; the sentence says why."""
 
@@ -192,6 +301,14 @@ def _config(given: str | None, *, connects: bool = False) -> "tuple[Config, Home
         return default_config(place.root, os.environ), place
     config = load_config(place.config, environment=os.environ, home=place.root if given else None, connects=connects)
     return config, Home(config.effective_home)
+
+
+def _agent(config: "Config", given: str | None) -> str:
+    """Return the agent that is meant, the default one where none is named."""
+    name = given or config.default_agent
+    if name not in config.agents:
+        raise _Mistake(f"There is no agent {name}. The agents are: {', '.join(config.agents)}.")
+    return name
 
 
 def _is_terminal(stream: TextIO | None) -> bool:

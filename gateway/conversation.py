@@ -24,6 +24,8 @@ from gateway.progress import Watch
 from gateway.sessions import Session, Threads
 from gateway.telling import Telling, source_of
 from memory.clock import Clock
+from memory.engine import Memory
+from memory.scan import Tree
 from memory.tokens import count_tokens
 
 MANY = 200  # messages: to go through more of them takes long enough to be done in a thread
@@ -31,17 +33,25 @@ MANY = 200  # messages: to go through more of them takes long enough to be done 
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """An agent as the gateway runs it."""
+    """An agent as the gateway runs it.
+
+    `tree` opens the files of its workspace and of the owner's extra paths. `memory` is None where its index cannot be
+    opened; a search gives `max_results` finds where nobody says how many. `note` is one line for people who wonder what
+    answers them.
+    """
 
     id: str
     workspace: Path
+    tree: Tree
     model: Model
     max_tokens: int
     window_tokens: int
+    max_results: int
     limits: Limits
     cache: FileCache
     journal: Journal
-    note: str | None = None  # one line for people who wonder what answers them
+    note: str | None = None
+    memory: Memory | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator, Sequence
 from uuid import uuid4
 
 from agents.base import Block, ModelEvent, Request, Response, TextDelta, text_block
-from agents.providers.demo_turn import Call, next_step, turn_of
+from agents.providers.demo_steps import next_step
+from agents.providers.demo_turn import Call, turn_of
 
 _PIECE = re.compile(r"(?:\S+\s*){1,4}|\s+")
 

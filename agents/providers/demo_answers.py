@@ -29,8 +29,11 @@ def _help(tools: Collection[str]) -> str:
     can = []
     if "append" in tools:
         can.append('- "Remember that …" writes a line into today\'s note, a Markdown file that you can edit.')
-    if "read" in tools:
+    if "memory_search" in tools:
+        can.append("- A question is looked up in the files of my memory, and I name the file.")
+    elif "read" in tools:
         can.append("- A question is looked up in the files of my memory, word by word, and I name the file.")
+    if "read" in tools:
         can.append('- "What do you know?" shows what is written there.')
     can.append("- `/help` lists the commands; they work with every model.")
     return "\n".join([f"{WHAT_I_AM} This is what I can do:\n", *can, f"\n{REAL_ONE}"])
@@ -56,9 +59,28 @@ def found(lines: Sequence[Line], *, files: int) -> str:
             files, f"I looked through {files} files"
         )
         return f"I know nothing about that: {looked}. The demo compares words, so other words may help."
+    return _told(lines, "I found this in my notes:")
+
+
+def found_by_words(lines: Sequence[Line]) -> str | None:
+    """Return the lines of the search that answer a question, with their files; None if there are none."""
+    return _told(lines, "I found this in my notes:") if lines else None
+
+
+def found_by_meaning(lines: Sequence[Line]) -> str | None:
+    """Return lines that are near a question in meaning, and that they are no more than that; None if there are none."""
+    if not lines:
+        return None
+    doubt = "None of my notes has these words."
     if len(lines) == 1:
-        return f"From `{lines[0].path}`: {_line(lines[0])}"
-    return "I found this in my notes:\n\n" + _bullets(lines)
+        return f"{doubt} Nearest in meaning, from `{lines[0].path}`: {_line(lines[0])}"
+    return f"{doubt} Nearest in meaning:\n\n{_bullets(lines)}"
+
+
+def not_found(degraded: str | None) -> str:
+    """Return that a search found nothing, and what may be the reason."""
+    said = "I know nothing about that: no note of mine is near it. Other words may help."
+    return f"{said} {degraded}" if degraded else said
 
 
 def overview(lines: Sequence[Line], count: int) -> str:
@@ -72,6 +94,12 @@ def overview(lines: Sequence[Line], count: int) -> str:
 def failures(sentences: Sequence[str]) -> list[str]:
     """Return one paragraph about files that could not be read, or none."""
     return [f"I could not read everything: {' '.join(dict.fromkeys(sentences))}"] if sentences else []
+
+
+def _told(lines: Sequence[Line], heading: str) -> str:
+    if len(lines) == 1:
+        return f"From `{lines[0].path}`: {_line(lines[0])}"
+    return f"{heading}\n\n{_bullets(lines)}"
 
 
 def _bullets(lines: Sequence[Line]) -> str:

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from math import ceil, log
 
@@ -37,18 +37,26 @@ _NOISE = re.compile(r"`{3,}|~{3,}|\[.*\]$")  # fences, and the remarks of the to
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of knowledge: the file it is in, what it says, and the heading above it, which the title is not."""
+    """One line of knowledge: the file it is in, what it says, and the heading above it, which the title is not.
+
+    `number` is where it stands in the file, from 1.
+    """
 
     path: str
     text: str
     heading: str = ""
+    number: int = field(default=0, compare=False)
 
 
-def knowledge(path: str, text: str) -> list[Line]:
-    """Return the lines of a Markdown file that say something: no headings, comments, rules, fences or empty fields."""
+def knowledge(path: str, text: str, *, first: int = 1) -> list[Line]:
+    """Return the lines of a Markdown file that say something: no headings, comments, rules, fences or empty fields.
+
+    `first` is the number of the line that `text` begins with.
+    """
     lines: list[Line] = []
     heading = ""
-    for raw in _COMMENT.sub("", text).split("\n"):
+    without_comments = _COMMENT.sub(lambda comment: "\n" * comment.group().count("\n"), text)
+    for number, raw in enumerate(without_comments.split("\n"), first):
         line = raw.strip()
         title = _HEADING.fullmatch(line)
         if title:
@@ -57,7 +65,7 @@ def knowledge(path: str, text: str) -> list[Line]:
         line = _BULLET.sub("", line, count=1)
         if _NOISE.match(line) or line.endswith((":", "：")) or not any(char.isalnum() for char in line):
             continue
-        lines.append(Line(path, line, heading))
+        lines.append(Line(path, line, heading, number))
     return lines
 
 
@@ -85,6 +93,18 @@ def find(question: str, lines: Iterable[Line]) -> list[Line]:
         if score >= _NEAR_BEST * best:
             distinct.setdefault(_plain(line.text), line)
     return list(distinct.values())[:_SHOWN]
+
+
+def nearest(question: str, lines: Iterable[Line]) -> list[Line]:
+    """Return at most three lines of a passage that is near a question in meaning, in their order.
+
+    Where some share a word with it, however common ("like"), those are meant. A line that repeats it is no answer.
+    """
+    repeated = _plain(question)
+    answers = list({_plain(line.text): line for line in lines if not _repeats(line, repeated)}.values())
+    asked = query_terms(question)
+    sharing = [line for line in answers if not asked.isdisjoint(_terms(line.text))]
+    return (sharing or answers)[:_SHOWN]
 
 
 @dataclass(frozen=True, slots=True)

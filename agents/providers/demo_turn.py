@@ -1,4 +1,4 @@
-"""What the demo model does next: tool calls, or its answer, from the request alone. Pure."""
+"""What a request says to the demo model: what people ask for in this turn, and which tools have answered. Pure."""
 
 import re
 from collections.abc import Mapping
@@ -7,19 +7,11 @@ from typing import Any
 
 from agents.base import Block, Message, Request
 from agents.framing import label_of
-from agents.providers import demo_answers as answers
-from agents.providers.demo_recall import find, knowledge
-from agents.providers.demo_rules import Intent, Overview, Question, Remember, Talk, intents_of
-
-_NOTES = 20
-_CALLS = 40
-_SHOWN = 12
+from agents.providers.demo_rules import Intent, intents_of
 
 _DAY_NOTE = re.compile(r"^Today's note: (.+)$", re.MULTILINE)
 _FROM = re.compile(r'^From: "([^"\n]+)"', re.MULTILINE)
 _ATTACHED = re.compile(r"^Attached: (.+) \(\d+ bytes\)$", re.MULTILINE)
-_LISTED_FILE = re.compile(r"(.+) \(\d+ bytes\)")
-_GO_ON = re.compile(r"go on with from=(\d+)\.\]\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +60,6 @@ class Turn:
     def path(self, name: str) -> str:
         """Return the workspace-relative path of `name` on the shelf of this conversation, which today's note is on."""
         return (self.around.day_note or "").rpartition("memory/")[0] + name
-
-    @property
-    def searches(self) -> bool:
-        """Whether something has to be looked up, and can be."""
-        return "read" in self.tools and any(isinstance(wish.intent, Question | Overview) for wish in self.wishes)
 
 
 def call(name: str, arguments: Mapping[str, Any]) -> Call:
@@ -126,114 +113,3 @@ def _circumstances(context: str) -> Circumstances:
         sender=sender[1] if sender else None,
         attached=tuple(_ATTACHED.findall(context)),
     )
-
-
-def next_step(turn: Turn) -> tuple[Call, ...] | str:
-    """Return the tool calls to make now, all at once, or the answer when nothing more is to be found out."""
-    for stage in (_write, _look, _open, _read):
-        pending = tuple(wanted for wanted in dict.fromkeys(stage(turn)) if wanted not in turn.results)
-        if pending:
-            return pending
-    return _answer(turn)
-
-
-def _write(turn: Turn) -> list[Call]:
-    """What is to be remembered, before anything is looked up."""
-    if "append" not in turn.tools:
-        return []
-    return [_append(wish.intent, wish.around) for wish in turn.wishes if isinstance(wish.intent, Remember)]
-
-
-def _append(intent: Remember, around: Circumstances) -> Call:
-    in_group = around.day_note is not None and around.day_note.startswith("groups/")
-    who = f"{around.sender}: " if around.sender and in_group else ""
-    text = "".join(f"- {who}{fact}\n" for fact in intent.facts)
-    return call("append", {"path": around.day_note, "text": text} if around.day_note else {"text": text})
-
-
-def _list(folder: str) -> Call:
-    return call("list", {"path": folder} if folder else {})
-
-
-def _look(turn: Turn) -> list[Call]:
-    """Stage one of a search: what is in the folder of this conversation."""
-    return [_list(turn.path("").rstrip("/"))] if turn.searches and "list" in turn.tools else []
-
-
-def _open(turn: Turn) -> list[Call]:
-    """Stage two: the curated files that are there, and the list of notes."""
-    if not turn.searches:
-        return []
-    own = turn.path("MEMORY.md")
-    curated = [own, "USER.md"] if own == "MEMORY.md" else [own]
-    if "list" not in turn.tools:
-        return [call("read", {"path": path}) for path in (*curated, turn.around.day_note) if path]
-    there = _listed(turn, turn.path("").rstrip("/"))
-    notes = [_list(turn.path("memory"))] if turn.path("memory/") in there else []
-    return [*(call("read", {"path": path}) for path in curated if path in there), *notes]
-
-
-def _read(turn: Turn) -> list[Call]:
-    """Stage three: the newest notes, and the rest of files that came in part."""
-    if not turn.searches:
-        return []
-    names = [path for path in _listed(turn, turn.path("memory")) if path.endswith(".md")]
-    newest = sorted(names, key=lambda path: (path.rpartition("/")[2][:1].isdigit(), path), reverse=True)[:_NOTES]
-    wanted = [call("read", {"path": path}) for path in newest]
-    for made, result in turn.results.items():
-        go_on = _GO_ON.search(result.text)
-        if made.name == "read" and not result.failed and go_on and len(turn.results) < _CALLS:
-            wanted.append(call("read", {"path": dict(made.arguments)["path"], "from": int(go_on[1])}))
-    return wanted
-
-
-def _listed(turn: Turn, folder: str) -> list[str]:
-    result = turn.results.get(_list(folder))
-    if result is None or result.failed:
-        return []
-    lines = result.text.split("\n")
-    files = (_LISTED_FILE.fullmatch(line) for line in lines)
-    return [*(file[1] for file in files if file), *(line for line in lines if line.endswith("/"))]
-
-
-def _answer(turn: Turn) -> str:
-    """Return what is said in the end: one paragraph for each thing that was asked for."""
-    said = [_said(turn, wish) for wish in turn.wishes]
-    if turn.attached:
-        said.append(answers.attached(turn.attached))
-    return "\n\n".join(dict.fromkeys(said)) or answers.talk("statement", turn.tools)
-
-
-def _said(turn: Turn, wish: Wish) -> str:
-    intent = wish.intent
-    if isinstance(intent, Talk):
-        return answers.talk(intent.kind, turn.tools)
-    if isinstance(intent, Remember):
-        result = turn.results.get(_append(intent, wish.around))
-        if result is None:
-            return answers.CANNOT_WRITE
-        return answers.written(intent.facts, wish.around.day_note, result.text, failed=result.failed)
-    if "read" not in turn.tools:
-        return answers.CANNOT_READ
-    pages = _pages(turn)
-    lines = [line for path, texts in pages.items() for line in knowledge(path, "\n".join(texts))]
-    if isinstance(intent, Overview):
-        found = answers.overview(lines[:_SHOWN], len(lines))
-    else:
-        found = answers.found(find(intent.text, lines), files=len(pages))
-    return "\n\n".join([found, *answers.failures(_failures(turn))])
-
-
-def _pages(turn: Turn) -> dict[str, list[str]]:
-    pages: dict[str, list[str]] = {}
-    for made, result in turn.results.items():
-        if made.name == "read" and not result.failed:
-            pages.setdefault(str(dict(made.arguments)["path"]), []).append(result.text)
-    return pages
-
-
-def _failures(turn: Turn) -> list[str]:
-    """Return what went wrong while looking; without a list, files were tried that need not exist."""
-    if "list" not in turn.tools:
-        return []
-    return [result.text for made, result in turn.results.items() if made.name in ("list", "read") and result.failed]

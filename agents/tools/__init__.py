@@ -1,9 +1,10 @@
 """The tools of an agent: one dict that one can read, and the context that they run in."""
 
 from agents.base import Tool
-from agents.tools.base import OutgoingFile, RunBlocking, ToolContext
+from agents.tools.base import ExtraFiles, MemoryDoor, OutgoingFile, RunBlocking, ToolContext
 from agents.tools.files import FILE_TOOLS
+from agents.tools.memory import MEMORY_TOOLS
 
-__all__ = ["TOOLS", "OutgoingFile", "RunBlocking", "ToolContext"]
+__all__ = ["TOOLS", "ExtraFiles", "MemoryDoor", "OutgoingFile", "RunBlocking", "ToolContext"]
 
-TOOLS: dict[str, Tool] = {**FILE_TOOLS}
+TOOLS: dict[str, Tool] = {**MEMORY_TOOLS, **FILE_TOOLS}

@@ -1,5 +1,6 @@
 """What the tools share: the context of a turn, checked arguments, and failures as one sentence."""
 
+import json
 import logging
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -10,6 +11,7 @@ from agents.base import Tool, ToolSpec
 from agents.errors import ToolFailed
 from agents.framing import defuse
 from agents.journal import Journal
+from memory.base import Answer
 from memory.errors import FileProblem, PathRefused
 from memory.files import ShelfFiles
 from memory.shelves import Audience
@@ -23,6 +25,26 @@ class RunBlocking(Protocol):
     """Runs a function that blocks in a thread that the caller owns; raises what the function raises."""
 
     def __call__(self, function: Callable[..., T], /, *args: Any) -> Awaitable[T]: ...
+
+
+class MemoryDoor(Protocol):
+    """An agent's memory as its tools use it. What is missing or broken in it is said in the answer, never raised."""
+
+    async def search(
+        self, query: str, audience: Audience, *, limit: int = 6, min_score: float | None = None
+    ) -> Answer: ...
+
+    def touch(self, path: str) -> None:
+        """Note that a file was written, by its normal path, so that the next search knows what it says."""
+        ...
+
+
+class ExtraFiles(Protocol):
+    """The files of the owner outside of the workspace; for reading, in a thread."""
+
+    def read_extra(self, path: str, audience: Audience) -> str:
+        """Return the text of a file by its absolute path; `PathRefused` for everybody but the owner."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +61,8 @@ class ToolContext:
     """What the tools of one turn work with.
 
     `day_note` is the path of today's note on the own shelf, relative to the workspace. `session` and `sources`, the ids
-    of the messages that the turn answers so far, tell the journal where a write came from. `outgoing` takes the files to
-    send.
+    of the messages that the turn answers so far, tell the journal where a write came from. `max_results` is how many
+    finds a search gives where the model does not say. `outgoing` takes the files to send.
     """
 
     files: ShelfFiles
@@ -50,6 +72,9 @@ class ToolContext:
     sources: Sequence[str]
     journal: Journal
     run_blocking: RunBlocking
+    memory: MemoryDoor | None = None
+    extra: ExtraFiles | None = None
+    max_results: int = 6
     outgoing: list[OutgoingFile] = field(default_factory=list)
 
 
@@ -65,6 +90,28 @@ def count(description: str = "") -> dict[str, Any]:
     """Return the JSON schema of a whole number from 1."""
     number: dict[str, Any] = {"type": "integer", "minimum": 1}
     return {**number, "description": description} if description else number
+
+
+def share(description: str = "") -> dict[str, Any]:
+    """Return the JSON schema of a number from 0 to 1."""
+    number: dict[str, Any] = {"type": "number", "minimum": 0, "maximum": 1}
+    return {**number, "description": description} if description else number
+
+
+def as_json(value: Mapping[str, Any]) -> str:
+    """Return a result as JSON, boundaries of frames in its texts escaped while that leaves it JSON."""
+    return json.dumps(_defused(value), ensure_ascii=False)
+
+
+def _defused(value: Any) -> Any:
+    match value:
+        case str():
+            return defuse(value)
+        case Mapping():
+            return {key: _defused(entry) for key, entry in value.items()}
+        case list() | tuple():
+            return [_defused(entry) for entry in value]
+    return value
 
 
 def tool(
@@ -106,6 +153,8 @@ def _checked(spec: ToolSpec, given: Mapping[str, Any]) -> Mapping[str, Any]:
             raise ToolFailed(f"{spec.name} needs {name!r} as text.")
         if known[name]["type"] == "integer" and (type(value) is not int or value < 1):
             raise ToolFailed(f"{spec.name} needs {name!r} as a whole number from 1.")
+        if known[name]["type"] == "number" and not (type(value) in (int, float) and 0 <= value <= 1):
+            raise ToolFailed(f"{spec.name} needs {name!r} as a number from 0 to 1.")
     for name in spec.parameters.get("required", ()):
         if name not in present:
             raise ToolFailed(f"{spec.name} needs the argument {name!r}.")

@@ -7,28 +7,23 @@ from typing import Any
 from agents.base import Tool
 from agents.errors import ToolFailed
 from agents.tools.base import OutgoingFile, ToolContext, count, text, tool
-from memory.files import MAX_BYTES, Record, normal
+from agents.tools.pages import RESULT_CHARACTERS, read_page
+from memory.files import Record, normal
 
-RESULT_CHARACTERS = 50_000
 SENT_BYTES = 20_000_000
 SENT_FILES = 10
 LISTED = 500
 
-_NOTE_CHARACTERS = 200  # kept free in a result for the note that says where to go on
-
 
 async def _read(context: ToolContext, given: Mapping[str, Any]) -> str:
-    path = given["path"]
-    content = await context.run_blocking(partial(context.files.read, path, max_bytes=MAX_BYTES))
-    if "\0" in content:
-        raise ToolFailed(f"{path} is not a text file; send_file can send it.")
-    return page(path, content, first=given.get("from", 1), lines=given.get("lines"))
+    return str(await read_page(context, given["path"], first=given.get("from", 1), lines=given.get("lines")))
 
 
 async def _write(context: ToolContext, given: Mapping[str, Any]) -> str:
     path = given["path"]
     record = _recorder(context, "write", path)
     await context.run_blocking(partial(context.files.write, path, given["text"], record=record))
+    _touch(context, path)
     return f"Wrote {path}."
 
 
@@ -36,6 +31,7 @@ async def _edit(context: ToolContext, given: Mapping[str, Any]) -> str:
     path = given["path"]
     record = _recorder(context, "edit", path)
     await context.run_blocking(partial(context.files.edit, path, given["old"], given["new"], record=record))
+    _touch(context, path)
     return f"Changed {path}."
 
 
@@ -45,6 +41,7 @@ async def _append(context: ToolContext, given: Mapping[str, Any]) -> str:
         raise ToolFailed("There is no text to append.")
     record = _recorder(context, "append", path)
     await context.run_blocking(partial(context.files.append, path, given["text"], record=record))
+    _touch(context, path)
     return f"Added to {path}."
 
 
@@ -67,31 +64,6 @@ async def _send_file(context: ToolContext, given: Mapping[str, Any]) -> str:
     return f"{path} goes with your reply."
 
 
-def page(path: str, content: str, *, first: int = 1, lines: int | None = None) -> str:
-    """Return lines of `content` from line `first` (1 is the top), within the limit of a result, and how to go on."""
-    if not content:
-        return f"[{path} is empty.]"
-    every = content.removesuffix("\n").split("\n")
-    if first > len(every):
-        raise ToolFailed(f"{path} has {len(every)} lines; there is no line {first}.")
-    wanted = every[first - 1 :] if lines is None else every[first - 1 : first - 1 + lines]
-    room = RESULT_CHARACTERS - _NOTE_CHARACTERS
-    shown: list[str] = []
-    for line in wanted:
-        room -= len(line) + 1
-        if room < 0:
-            break
-        shown.append(line)
-    note = ""
-    if not shown:
-        shown = [wanted[0][: RESULT_CHARACTERS - _NOTE_CHARACTERS]]
-        note = f"Line {first} is cut: it has {len(wanted[0])} characters. "
-    last = first - 1 + len(shown)
-    if last < len(every):
-        note += f"Lines {first} to {last} of {len(every)}; go on with from={last + 1}."
-    return "\n".join([*shown, f"[{note.strip()}]"] if note else shown)
-
-
 def _recorder(context: ToolContext, name: str, path: str) -> Record:
     """Return what puts a write into the journal, before the file changes."""
     path = normal(path)
@@ -100,6 +72,12 @@ def _recorder(context: ToolContext, name: str, path: str) -> Record:
         context.journal.record(session=context.session, messages=context.sources, tool=name, path=path, content=content)
 
     return record
+
+
+def _touch(context: ToolContext, path: str) -> None:
+    """Let the next search know what was written, without waiting for the watcher."""
+    if context.memory is not None:
+        context.memory.touch(normal(path))
 
 
 _PATH = {"path": text()}

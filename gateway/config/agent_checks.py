@@ -89,9 +89,12 @@ def _finding(case: Case, path: KeyPath, also: tuple[KeyPath, ...], sentence: str
 
 def _memory(case: Case) -> Iterator[Finding]:
     memory, trim = case.config.memory, case.config.pruning.soft_trim
-    if memory.overlap_tokens >= memory.chunk_tokens:
-        sentence = f"must be smaller than chunk_tokens: {memory.overlap_tokens} is not less than {memory.chunk_tokens}"
-        yield _finding(case, ("memory", "overlap_tokens"), (("memory", "chunk_tokens"),), f"overlap_tokens {sentence}")
+    if memory.overlap_tokens >= memory.chunk_tokens / 2:
+        half = f"{memory.chunk_tokens} / 2"
+        sentence = (
+            f"overlap_tokens must be less than half of chunk_tokens: {memory.overlap_tokens} is not less than {half}"
+        )
+        yield _finding(case, ("memory", "overlap_tokens"), (("memory", "chunk_tokens"),), sentence)
     if trim.head_chars + trim.tail_chars > trim.max_chars:
         at: KeyPath = ("pruning", "soft_trim")
         parts: tuple[KeyPath, ...] = tuple((*at, name) for name in ("max_chars", "head_chars", "tail_chars"))

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -25,6 +25,7 @@ from gateway.config.fields import (
     Url,
     nothing_named,
 )
+from memory.base import MAX_RESULTS
 
 
 class ModelConfig(Settings):
@@ -105,23 +106,29 @@ class RetentionConfig(Settings):
 
 
 class EmbedderConfig(Settings):
-    """What turns text into vectors; `base_url`, `model` and `api_key` are for `http`."""
+    """What turns text into vectors.
+
+    `model` is a name that the server of `http` knows, or for `local` the folder of an ONNX sentence encoder (None: the
+    built-in one). `base_url`, `api_key` and `dimensions` (None: as many as the model has) are for `http`.
+    """
 
     provider: Literal["local", "http", "none"] = "local"
     base_url: Url | None = None
     model: str | None = None
     api_key: Secret | None = None
+    dimensions: Positive | None = None
 
 
 class SearchConfig(Settings):
-    """How memory is searched."""
+    """How memory is searched; `half_life_days` and `mmr` are off when None."""
 
     ranking: Literal["balanced", "classic"] = "balanced"
     vector_weight: Share = 0.7
     text_weight: Share = 0.3
-    max_results: Positive = 6
+    max_results: Annotated[int, Field(ge=1, le=MAX_RESULTS)] = 6
     min_score: Share = 0.35
     half_life_days: Positive | None = None
+    mmr: Share | None = None
 
 
 class InjectConfig(Settings):
@@ -132,10 +139,10 @@ class InjectConfig(Settings):
 
 
 class MemoryConfig(Settings):
-    """How memory is cut, embedded, searched and shown to the model."""
+    """How memory is cut (with an overlap of less than half a chunk), embedded, searched and shown to the model."""
 
     embedder: EmbedderConfig = Field(default_factory=EmbedderConfig)
-    chunk_tokens: Positive = 400
+    chunk_tokens: Annotated[int, Field(ge=16)] = 400
     overlap_tokens: Count = 80
     watch_quiet_seconds: Seconds = 1.5
     search: SearchConfig = Field(default_factory=SearchConfig)

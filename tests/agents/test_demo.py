@@ -1,8 +1,9 @@
 """The demo model: it remembers and recalls through the tools, over a real workspace, and says what it is."""
 
 import asyncio
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,9 +20,11 @@ from agents.tools import TOOLS, ToolContext
 from agents.wire import repair
 from agents.workspace import FileCache, create_workspace, read_workspace
 from memory.clock import day_note
+from memory.embedders.base import Embedder
+from memory.engine import Memory
 from memory.files import ShelfFiles
 from memory.shelves import Audience
-from memory.testing import FakeClock
+from memory.testing import FakeClock, WordEmbedder
 
 T = TypeVar("T")
 OWNER = Audience("owner")
@@ -35,9 +38,10 @@ async def at_once(function: Callable[..., T], /, *args: Any) -> T:
 
 @dataclass
 class Talk:
-    """One conversation with the demo model: a workspace, an audience, and the history so far."""
+    """One conversation with the demo model: a workspace with its memory, an audience, and the history so far."""
 
     root: Path
+    memory: Memory
     audience: Audience = OWNER
     sender: Speaker = field(default_factory=lambda: Speaker("Kim", "42", is_owner=True))
     tools: Mapping[str, Tool] = field(default_factory=lambda: dict(TOOLS))
@@ -51,8 +55,10 @@ class Talk:
         scene = Scene("main", self.audience, ZoneInfo("UTC"))
         return user_content(scene, Moment(self.clock.now(), path, self.sender, **more), text)
 
-    async def say(self, text: str, **more: Any) -> str:
+    async def say(self, text: str, *, index_first: bool = True, **more: Any) -> str:
         """Say something and return the answer, running the tools that the model asks for."""
+        if index_first:
+            await self.memory.index()
         self.history.append(Message("user", self.content(text, **more)))
         self.steps.clear()
         while True:
@@ -92,6 +98,7 @@ class Talk:
             sources=("m1",),
             journal=Journal(self.root.parent / "journal.jsonl", self.clock),
             run_blocking=at_once,
+            memory=self.memory,
         )
         result = {"type": "tool_result", "tool_use_id": block["id"]}
         try:
@@ -100,15 +107,33 @@ class Talk:
             return {**result, "content": str(failure), "is_error": True}
 
 
+@asynccontextmanager
+async def talking(folder: Path, embedder: Embedder | None = None) -> AsyncIterator[Talk]:
+    """Give a conversation in a new workspace, whose memory is searched by words, or by meaning with an embedder."""
+    create_workspace(folder / "main")
+    clock = FakeClock()
+    memory = await Memory.open(folder / "memory.sqlite", folder / "main", embedder=embedder, clock=clock)
+    try:
+        yield Talk(folder / "main", memory, clock=clock)
+    finally:
+        await memory.close()
+
+
 @pytest.fixture
-def talk(tmp_path: Path) -> Talk:
-    create_workspace(tmp_path / "main")
-    return Talk(tmp_path / "main")
+async def talk(tmp_path: Path) -> AsyncIterator[Talk]:
+    async with talking(tmp_path) as talk:
+        yield talk
 
 
 def afresh(talk: Talk) -> Talk:
     """The same workspace in another process: nothing is left of the conversation."""
-    return Talk(talk.root, talk.audience, talk.sender, clock=talk.clock)
+    return Talk(talk.root, talk.memory, talk.audience, talk.sender, clock=talk.clock)
+
+
+def without_search(talk: Talk) -> Talk:
+    """The same workspace, with the tools for files alone."""
+    files = {name: tool for name, tool in TOOLS.items() if not name.startswith("memory_")}
+    return replace(afresh(talk), tools=files)
 
 
 async def test_what_was_remembered_is_known_until_its_line_is_deleted_by_hand(talk: Talk) -> None:
@@ -136,12 +161,68 @@ async def test_a_line_that_went_while_another_stays_is_not_replaced_by_it(talk: 
     assert "I know nothing about that" in await talk.say("What coffee do I like?")
 
 
-async def test_searching_lists_first_and_reads_side_by_side(talk: Talk) -> None:
+async def test_a_question_is_searched_and_the_finds_are_looked_up_in_their_files(talk: Talk) -> None:
+    await talk.say("Remember that the gate code is on the fridge")
+    talk.clock.advance(timedelta(days=1).total_seconds())
+    await talk.say("Remember that the gate is green")
+
+    await talk.say("Where is the gate code?")
+
+    assert talk.steps == [["memory_search"], ["memory_get", "memory_get"]]
+
+
+async def test_what_is_gone_from_a_file_is_not_told_though_the_index_still_has_it(talk: Talk) -> None:
+    await talk.say("Remember that I like black coffee")
+    await talk.memory.index()
+    (talk.root / NOTE).write_text("- I like jasmine tea\n")
+
+    said = await talk.say("What coffee do I like?", index_first=False)
+
+    assert talk.steps[0] == ["memory_search"] and set(talk.steps[1]) == {"memory_get"}
+    assert "I know nothing about that" in said
+
+
+async def test_a_question_in_other_words_is_answered_with_what_is_near_in_meaning(tmp_path: Path) -> None:
+    embedder = WordEmbedder(synonyms={"drink": "coffee", "喝": "咖啡"})
+    async with talking(tmp_path, embedder) as talk:
+        await talk.say("Remember that I like black coffee")
+        await talk.say("请记住：我喜欢黑咖啡")
+
+        english, chinese = await talk.say("What do I like to drink?"), await talk.say("我喜欢喝什么？")
+
+    near = "None of my notes has these words. Nearest in meaning"
+    assert english == f"{near}, from `{NOTE}`: I like black coffee"
+    assert chinese.startswith(near) and "我喜欢黑咖啡" in chinese
+
+
+async def test_a_question_that_nothing_is_near_to_is_answered_with_nothing(tmp_path: Path) -> None:
+    async with talking(tmp_path, WordEmbedder()) as talk:
+        await talk.say("Remember that I like black coffee")
+
+        assert "I know nothing about that" in await talk.say("How tall is the tower in Pisa?")
+
+
+async def test_a_search_by_words_alone_says_so_when_it_finds_nothing(talk: Talk) -> None:
+    said = await talk.say("What do I like to drink?")
+
+    assert said.startswith("I know nothing about that") and "Memory is searched by words only." in said
+
+
+async def test_a_find_keeps_the_heading_above_it(talk: Talk) -> None:
+    (talk.root / "MEMORY.md").write_text(
+        "# What stays true\n\n## Coffee\n\n- black, no sugar\n\n## Tea\n\n- with milk\n"
+    )
+
+    assert await talk.say("How much sugar do I take?") == "From `MEMORY.md`: Coffee: black, no sugar"
+
+
+async def test_without_a_search_it_lists_first_and_reads_side_by_side(talk: Talk) -> None:
     await talk.say("Remember that the gate code is on the fridge")
     talk.clock.advance(timedelta(days=1).total_seconds())
     await talk.say("Remember that Rex is a dog")
+    talk = without_search(talk)
 
-    await talk.say("Where is the gate code?")
+    assert "on the fridge" in await talk.say("Where is the gate code?")
 
     assert talk.steps == [["list"], ["read", "read", "list"], ["read", "read"]]
 
@@ -151,7 +232,7 @@ async def test_every_tool_call_has_an_id_of_its_own(talk: Talk) -> None:
     await talk.say("What coffee do I like?")
 
     ids = [block["id"] for message in talk.history for block in message.content if block["type"] == "tool_use"]
-    assert len(ids) == len(set(ids)) > 4
+    assert len(ids) == len(set(ids)) >= 4
 
 
 async def test_curated_files_are_read_and_named(talk: Talk) -> None:
@@ -189,7 +270,8 @@ async def test_the_answer_comes_from_files_and_not_from_the_history(talk: Talk) 
     assert "Rex" not in await talk.say("What is my dog called?")
 
 
-async def test_only_the_newest_notes_are_read(talk: Talk) -> None:
+async def test_without_a_search_only_the_newest_notes_are_read(talk: Talk) -> None:
+    talk = without_search(talk)
     for day in range(1, 29):
         (talk.root / "memory" / f"2025-12-{day:02}.md").write_text(f"- lucky number {day}\n")
     (talk.root / "memory" / "ideas.md").write_text("- lucky idea\n")
@@ -205,6 +287,7 @@ async def test_a_file_that_comes_in_pages_is_read_to_its_end(talk: Talk) -> None
     (talk.root / "MEMORY.md").write_text(f"{filler}- the treasure lies under the oak\n")
 
     assert "under the oak" in await talk.say("Where is the treasure?")
+    assert "under the oak" in await without_search(talk).say("Where is the treasure?")
 
 
 async def test_two_wishes_in_one_message_are_both_granted(talk: Talk) -> None:
@@ -215,7 +298,7 @@ async def test_two_wishes_in_one_message_are_both_granted(talk: Talk) -> None:
 
 async def test_a_message_that_arrives_during_the_turn_is_answered_too(talk: Talk) -> None:
     await talk.say("Remember that I like black coffee")
-    talk.steer_after = {1: "Remember that Rex is my dog", 3: "thank you"}
+    talk.steer_after = {1: "Remember that Rex is my dog", 2: "thank you"}
 
     said = await talk.say("What coffee do I like?")
 
@@ -242,7 +325,7 @@ async def test_a_failed_write_is_not_confirmed(talk: Talk) -> None:
 async def test_a_file_that_cannot_be_read_is_said(talk: Talk) -> None:
     (talk.root / "memory" / "bad.md").write_bytes(b"\0\0")
 
-    said = await talk.say("What coffee do I like?")
+    said = await talk.say("What do you know?")
 
     assert "I could not read everything: memory/bad.md is not a text file" in said
 
@@ -266,7 +349,7 @@ async def test_without_a_list_it_reads_the_files_whose_names_it_knows(talk: Talk
 
 async def test_a_group_writes_and_reads_in_its_own_folder_and_names_who_said_it(talk: Talk) -> None:
     (talk.root / "MEMORY.md").write_text("- the private coffee is canary-314\n")
-    group = Talk(talk.root, GROUP, Speaker("Ana", "222"))
+    group = Talk(talk.root, talk.memory, GROUP, Speaker("Ana", "222"))
     assert "I know nothing about that" in await group.say("What coffee do we like?")
 
     await group.say("Remember that I bring the coffee")
@@ -278,7 +361,7 @@ async def test_a_group_writes_and_reads_in_its_own_folder_and_names_who_said_it(
 
 
 async def test_messages_told_together_keep_their_own_senders(talk: Talk) -> None:
-    group = Talk(talk.root, GROUP, Speaker("Ana", "222"))
+    group = Talk(talk.root, talk.memory, GROUP, Speaker("Ana", "222"))
     first = group.content("Remember that I bring bread")
     group.history.append(Message("user", first))
     group.sender = Speaker("Ben", "333")

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from agents.errors import ToolFailed
 from agents.journal import Journal
 from agents.tools import TOOLS, OutgoingFile, ToolContext
-from agents.tools.files import RESULT_CHARACTERS, SENT_BYTES, SENT_FILES, page
+from agents.tools.files import SENT_BYTES, SENT_FILES
+from agents.tools.pages import RESULT_CHARACTERS, page
 from memory.files import ShelfFiles
 from memory.shelves import OWNER, SHARED_FILES, Audience, shelf_of
 from memory.testing import FakeClock
@@ -79,16 +80,16 @@ def entries(tmp_path: Path) -> list[dict[str, Any]]:
 # What the model is told
 
 
-def test_the_tools_are_the_six_by_name_and_cost_little_of_a_prompt() -> None:
+def test_the_tools_are_the_eight_by_name_and_cost_little_of_a_prompt() -> None:
     told = [
         {"name": t.spec.name, "description": t.spec.description, "input_schema": t.spec.parameters}
         for t in TOOLS.values()
     ]
 
     assert [(name, tool.spec.name) for name, tool in TOOLS.items()] == [
-        (name, name) for name in ("read", "write", "edit", "append", "list", "send_file")
+        (name, name) for name in ("memory_search", "memory_get", "read", "write", "edit", "append", "list", "send_file")
     ]
-    assert len(json.dumps(told)) < 2_600
+    assert len(json.dumps(told)) < 3_300
 
 
 # What they do
@@ -228,7 +229,7 @@ async def test_an_empty_file_and_one_that_is_no_text_are_said(owner: ToolContext
 
 
 def test_a_line_that_is_too_long_is_cut_and_the_page_says_so() -> None:
-    result = page("a.md", "x" * 120_000 + "\nnext\n")
+    result = str(page("a.md", "x" * 120_000 + "\nnext\n"))
 
     assert len(result) <= RESULT_CHARACTERS
     assert result.endswith("[Line 1 is cut: it has 120000 characters. Lines 1 to 1 of 2; go on with from=2.]")
@@ -243,7 +244,7 @@ def test_a_line_that_is_too_long_is_cut_and_the_page_says_so() -> None:
 def test_a_page_is_within_the_file_and_its_lines_are_the_files(content: str, first: int, lines: int) -> None:
     every = content.removesuffix("\n").split("\n")
     try:
-        result = page("a.md", content, first=first, lines=lines)
+        result = str(page("a.md", content, first=first, lines=lines))
     except ToolFailed:
         assert first > len(every)
         return
@@ -269,6 +270,19 @@ def test_a_page_is_within_the_file_and_its_lines_are_the_files(content: str, fir
         ("edit", {"path": "a.md", "old": "x"}, "edit needs the argument 'new'."),
         ("append", {"path": "a.md"}, "append needs the argument 'text'."),
         ("append", {"text": " \n"}, "There is no text to append."),
+        (
+            "memory_search",
+            {"query": "x", "maxResults": 2.5},
+            "memory_search needs 'maxResults' as a whole number from 1.",
+        ),
+        ("memory_search", {"query": "x", "minScore": "0.3"}, "memory_search needs 'minScore' as a number from 0 to 1."),
+        ("memory_search", {"query": "x", "minScore": 1.5}, "memory_search needs 'minScore' as a number from 0 to 1."),
+        ("memory_search", {"query": "x", "minScore": True}, "memory_search needs 'minScore' as a number from 0 to 1."),
+        (
+            "memory_search",
+            {"query": "x", "minScore": float("nan")},
+            "memory_search needs 'minScore' as a number from 0 to 1.",
+        ),
         ("send_file", {"path": ["a"]}, "send_file needs 'path' as text."),
         ("list", ["memory"], "list takes its arguments as an object."),
     ],
@@ -287,7 +301,7 @@ json_values = st.recursive(
     max_leaves=3,
 )
 arguments_of_any_kind = st.dictionaries(
-    st.sampled_from(["path", "text", "old", "new", "from", "lines", "other"]),
+    st.sampled_from(["path", "text", "old", "new", "from", "lines", "query", "maxResults", "minScore", "other"]),
     json_values | st.sampled_from(["MEMORY.md", "SOUL.md", "memory", "../x", "/etc/hostname", ""]),
     max_size=4,
 )
@@ -331,7 +345,7 @@ async def test_a_refusal_reaches_the_model_as_the_sentence_of_the_shelf(context_
     )
     assert await refusal(group, "read", path="MEMORY.md") == await refusal(group, "read", path="nowhere/at/all.md")
     for path in ("../x", "/etc/passwd", "a\0b", "\ud83d"):
-        sentences = {await refusal(group, tool, path=path) for tool in ("read", "send_file", "list")}
+        sentences = {await refusal(group, tool, path=path) for tool in ("read", "memory_get", "send_file", "list")}
         assert len(sentences) == 1
 
 
@@ -420,7 +434,8 @@ async def everything(context: ToolContext, paths: list[str]) -> str:
     """Return all that a conversation can get out of the tools: every listing, file, attachment, and refusal."""
     found: list[str] = []
     folders = {""} | {parent for path in paths for parent in map(str, Path(path).parents)}
-    for tool, targets in (("list", sorted(folders)), ("read", paths), ("send_file", paths), ("edit", paths)):
+    by_path = ("read", "memory_get", "send_file", "edit")
+    for tool, targets in (("list", sorted(folders)), *((tool, paths) for tool in by_path)):
         for path in targets:
             change = {"old": "no such words", "new": ""} if tool == "edit" else {}
             context.outgoing.clear()

@@ -18,6 +18,7 @@ PATIENCE_SECONDS = 30.0
 SETTINGS = """
 timezone: UTC
 owner: {{telegram: ["1001"]}}
+memory: {{embedder: {{provider: none}}}}
 agents:
   main:
     default: true

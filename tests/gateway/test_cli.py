@@ -45,6 +45,10 @@ COMMANDS = (
     ("pair", "list"),
     ("pair", "approve"),
     ("pair", "reject"),
+    ("memory",),
+    ("memory", "search"),
+    ("memory", "index"),
+    ("memory", "status"),
 )
 DEMO_AGENT = "agents: {main: {default: true, model: {provider: demo}}}\n"
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import apsw
 import pytest
+import sqlite_vec  # type: ignore[import-untyped]
 
-from memory.errors import DatabaseDamaged, DatabaseTooNew
+from memory.errors import DatabaseBusy, DatabaseDamaged, DatabaseFull, DatabaseTooNew
 from memory.sqlite import Database, Transaction, load_migrations, load_statements
 
 FIRST = "CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);"
@@ -285,3 +286,113 @@ def test_migrations_are_numbered_without_a_gap(tmp_path: Path) -> None:
     (tmp_path / "0002_second.sql").rename(tmp_path / "0003_second.sql")
     with pytest.raises(ValueError, match="migration 0002 was expected"):
         load_migrations(tmp_path)
+
+
+async def test_rows_can_be_written_many_at_a_time(database: Database) -> None:
+    await database.run(lambda tx: tx.many("add", [{"text": "one"}, {"text": "two"}]))
+
+    assert await texts(database) == ["one", "two"]
+
+
+async def test_a_definition_takes_numbers_and_nothing_else(path: Path) -> None:
+    statements = {**STATEMENTS, "define": "CREATE TABLE t{size} (x); INSERT INTO t{size} VALUES ({size})"}
+    database = await Database.open(path, migrations=[FIRST], statements={**statements, "look": "SELECT x FROM t8"})
+
+    await database.run(lambda tx: tx.script("define", size=8))
+
+    assert await database.run(lambda tx: tx.all("look")) == [{"x": 8}]
+    with pytest.raises(ValueError, match="invalid literal"):
+        await database.run(lambda tx: tx.script("define", size="8; DROP TABLE notes"))  # type: ignore[arg-type]
+    await database.close()
+
+
+async def test_data_that_can_be_made_again_is_not_synced_at_every_commit(path: Path) -> None:
+    database = await Database.open(path, migrations=[FIRST], statements=STATEMENTS, synchronous="NORMAL")
+
+    assert await database.run(lambda tx: tx.one("synchronous")) == {"synchronous": 1}
+    await database.close()
+
+
+async def test_a_second_connection_reads_while_the_first_one_writes(database: Database, path: Path) -> None:
+    await database.run(adding("before"))
+    reader = await Database.open(path, migrations=[FIRST], statements=STATEMENTS, read_only=True)
+    loop = asyncio.get_running_loop()
+
+    def write_while_another_reads(tx: Transaction) -> list[str]:
+        add(tx, "not yet")
+        return asyncio.run_coroutine_threadsafe(texts(reader), loop).result(20)
+
+    assert await database.run(write_while_another_reads) == ["before"]
+    assert await texts(reader) == ["before", "not yet"]
+    with pytest.raises(DatabaseFull, match="readonly"):
+        await reader.run(adding("never"))
+    await reader.close()
+
+
+async def test_an_extension_is_loaded_and_one_that_is_none_is_left_out(path: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.so"
+    broken.write_text("no library")
+    good = sqlite_vec.loadable_path()
+
+    database = await Database.open(
+        path, migrations=[FIRST], statements={"version": "SELECT vec_version() AS v"}, extensions=[good, str(broken)]
+    )
+
+    assert database.extensions == {good}
+    assert (await database.run(lambda tx: tx.all("version")))[0]["v"].startswith("v")
+    await database.close()
+
+
+async def test_many_may_make_the_same_file_at_once(path: Path) -> None:
+    databases = await asyncio.gather(*(opened(path, FIRST, SECOND) for _ in range(8)))
+
+    await asyncio.gather(*(database.run(adding(f"{n}")) for n, database in enumerate(databases)))
+
+    assert len(await texts(databases[0])) == 8
+    for database in databases:
+        await database.close()
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (apsw.FullError, DatabaseFull),
+        (apsw.IOError, DatabaseFull),
+        (apsw.ReadOnlyError, DatabaseFull),
+        (apsw.CantOpenError, DatabaseFull),
+        (apsw.BusyError, DatabaseBusy),
+        (apsw.LockedError, DatabaseBusy),
+        (apsw.CorruptError, DatabaseDamaged),
+        (apsw.NotADBError, DatabaseDamaged),
+    ],
+)
+@pytest.mark.parametrize("jobs", [1, 3])
+async def test_what_sqlite_says_of_the_file_comes_in_our_words(
+    database: Database, path: Path, error: type[apsw.Error], expected: type[Exception], jobs: int
+) -> None:
+    def fail(tx: Transaction) -> None:
+        raise error("so it says")
+
+    outcomes = await asyncio.gather(*(database.run(fail) for _ in range(jobs)), return_exceptions=True)
+
+    for outcome in outcomes:
+        assert isinstance(outcome, expected)
+        assert str(path) in str(outcome)
+        assert isinstance(outcome.__cause__, error)
+    await database.run(adding("goes on"))
+
+
+async def test_a_file_that_is_full_keeps_what_it_had(path: Path) -> None:
+    statements = {**STATEMENTS, "limit": "PRAGMA max_page_count = 4", "fill": "INSERT INTO notes (text) VALUES (:text)"}
+    database = await Database.open(path, migrations=[FIRST], statements=statements)
+    await database.run(adding("kept"))
+
+    def fill(tx: Transaction) -> None:
+        tx.all("limit")
+        tx.many("fill", [{"text": f"{n}" * 1_000} for n in range(100)])
+
+    with pytest.raises(DatabaseFull, match="Make room on its disk"):
+        await database.run(fill)
+
+    assert await texts(database) == ["kept"]
+    await database.close()

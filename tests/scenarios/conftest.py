@@ -1,8 +1,8 @@
 """A gateway for scenarios: the real store, files and lanes, a platform and a model in memory."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,13 +14,16 @@ from adapters.testing import PATIENCE_SECONDS, FakeAdapter
 from agents.base import Model, Role
 from agents.entries import MessageRecord, decode, entry_of
 from agents.testing import ScriptedModel
-from gateway.app import Gateway, OpenStore, open_gateway
+from gateway.app import Gateway, OpenMemories, OpenStore, open_gateway
 from gateway.build import build_agent
 from gateway.config import Config, load_config
 from gateway.home import Home
+from gateway.memories import open_memories
 from gateway.store import Store
 from gateway.turns import Agent
-from memory.clock import Clock
+from memory.clock import Clock, SystemClock
+from memory.embedders.base import Embedder
+from memory.engine import Memory
 
 OWNER = "1001"
 STRANGER = "2002"
@@ -101,11 +104,23 @@ class House:
         clock: Clock | None = None,
         store: OpenStore = Store.open,
         change: Callable[[Agent], Agent] = lambda agent: agent,
+        embedder: Embedder | None = None,
+        memories: OpenMemories | None = None,
     ) -> AsyncIterator[Gateway]:
-        """Open a gateway over this home with these platforms and this model for every agent, which `change` may alter."""
+        """Open a gateway over this home with these platforms and this model for every agent, which `change` may alter.
+
+        Memory is searched by words, and with an `embedder` by meaning; it keeps real time, whatever `clock` says.
+        `memories` opens it in another way.
+        """
 
         def build(name: str, config: Config, home: Home, clock: Clock, *, demo: bool) -> Agent:
             return change(replace(build_agent(name, config, home, clock, demo=True), model=model))
+
+        def remembered(
+            config: Config, home: Home, clock: Clock, agents: Sequence[str]
+        ) -> AbstractAsyncContextManager[Mapping[str, Memory]]:
+            real = SystemClock(clock.zone)
+            return open_memories(config, home, real, agents, build=lambda config, home, clock: embedder)
 
         opening = open_gateway(
             self.config,
@@ -114,6 +129,7 @@ class House:
             build=build,
             clock=clock,
             store=store,
+            memories=memories or remembered,
         )
         async with opening as gateway:
             yield gateway

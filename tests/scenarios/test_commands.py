@@ -183,12 +183,16 @@ async def test_whoami_names_the_thread_it_is_asked_in(gateway: Gateway, chat: Fa
 
 async def test_status_tells_the_owner_how_everything_is(house: House, chat: FakeAdapter, model: ScriptedModel) -> None:
     clock = FakeClock()
-    async with house.open(chat, model=model, clock=clock):
+    async with house.open(chat, model=model, clock=clock) as gateway:
+        memory = gateway.agents["main"].memory
+        assert memory is not None and (await memory.index()).files == 2
         clock.advance(3 * 3_600 + 5 * 60)
 
         assert await said(chat, "/status") == (
             "- Agent `main` with the demo model, as you asked: a small set of rules, not a language model\n"
             "- This conversation: nothing to do\n"
+            "- Memory: 2 files, 10 passages\n"
+            "  - Memory is searched by words only. No embedder is set (memory.embedder.provider is none).\n"
             "- Scrubjay 0.1.0, running for 3 h 5 min\n"
             "- telegram/main: connected as fake telegram\n"
             "- Messages: 0 waiting, 0 being answered, 0 to be sent"

@@ -193,6 +193,7 @@ async def test_no_way_of_reading_shows_what_belongs_to_another_place(stage: Stag
 def orders_about(path: str) -> tuple[Call, ...]:
     return (
         ("read", {"path": path}),
+        ("memory_get", {"path": path}),
         ("send_file", {"path": path}),
         ("list", {"path": path}),
         ("edit", {"path": path, "old": "canary", "new": "CANARY"}),

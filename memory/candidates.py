@@ -1,0 +1,180 @@
+"""Candidates: the passages that a question could mean, by words and by meaning, with both scores; read from the index."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import TYPE_CHECKING, Literal
+
+from memory.analyser import content_words, language_of, match_expression, query_terms
+from memory.analyser import terms as analysed
+from memory.dates import asked_dates
+from memory.index.passages import shelf_term
+from memory.index.vectors import QueryVectors, decode, signs
+from memory.ranking import Candidate, Leg, Statistics
+from memory.shelves import Audience
+from memory.sqlite import Row, Transaction
+
+if TYPE_CHECKING:
+    from memory.embedders.base import Vectors
+    from memory.index.vectors import Vector
+
+Kind = Literal["chunk", "entry"]
+
+_PLURAL: Mapping[Kind, str] = {"chunk": "chunks", "entry": "entries"}
+POOL = 100  # candidates of each leg, whatever the number of results
+_NEAR, _NEAR_OF_MANY = 300, 100  # so many are nearest by their signs; the best of them by their numbers are candidates
+_MANY = 20_000  # passages, from where on a search saves work
+_COMMON = 0.05  # among many passages, a term that this share of them has finds nothing by itself
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked: the terms, those of them that say something, and the vector. `shelf` None stands for all shelves."""
+
+    terms: Sequence[str]
+    content: frozenset[str]
+    language: str
+    shelf: str | None
+    vectors: QueryVectors | None
+
+    @classmethod
+    def of(cls, query: str, audience: Audience, *, today: date, vectors: QueryVectors | None) -> "Question":
+        """Return the question that a text is for an audience, on the day `today`."""
+        asked = analysed(asked_dates(query, today))
+        terms = list(dict.fromkeys([*query_terms(query), *asked]))
+        content = frozenset([*content_words(query), *(word for word in asked if not word.isdigit())])
+        shelf = None if audience.is_owner else audience.shelf
+        return cls(terms, content, language_of(query), shelf, vectors)
+
+    def expression(self, terms: Sequence[str]) -> str:
+        """Return what FTS5 is asked for: any of the terms, on the shelf if there is one."""
+        words = f"terms : ({match_expression(terms)})"
+        return f'(shelf : "{shelf_term(self.shelf)}") AND ({words})' if self.shelf is not None else words
+
+
+@dataclass(frozen=True, slots=True)
+class Cosines:
+    """How near a passage is to the question: `centred` after the means of their languages are taken away, and `raw`."""
+
+    centred: float
+    raw: float
+
+
+def find_candidates(tx: Transaction, question: Question, kind: Kind) -> Leg:
+    """Return the best by words and the nearest in meaning of one kind of passage, on the question's shelf only."""
+    statistics = _statistics(tx, question, kind)
+    ids: set[int] = set()
+    if question.terms:
+        expression = question.expression(_finding(question.terms, statistics))
+        ids.update(row["id"] for row in tx.all(f"{_PLURAL[kind]}_with_words", expression=expression, most=POOL))
+    cosines: dict[int, Cosines] = {}
+    if question.vectors is not None:
+        space = _Space.of(tx, question.vectors, question.language, kind)
+        near = _NEAR if statistics.passages <= _MANY else _NEAR_OF_MANY
+        cosines = _nearest(tx, question, space, near)
+        cosines |= space.cosines(tx, ids - cosines.keys())
+    rows = tx.all(f"{kind}_rows", ids=json.dumps([*ids | cosines.keys()]), shelf=question.shelf)
+    spaced = [(term, f" {term} ") for term in question.terms]
+    found = [_candidate(row, question.content, spaced, statistics, cosines.get(row["id"])) for row in rows]
+    return Leg(found, statistics.ideal)
+
+
+def _finding(terms: Sequence[str], statistics: Statistics) -> Sequence[str]:
+    """Return the terms that candidates are looked up by. Among many passages the common ones cost the most and tell the
+    least: where rarer ones remain they only count in the score."""
+    if statistics.passages <= _MANY:
+        return terms
+    most = statistics.passages * _COMMON
+    return [term for term in terms if 0 < statistics.frequencies[term] <= most] or terms
+
+
+def _nearest(tx: Transaction, question: Question, space: "_Space", most: int) -> dict[int, Cosines]:
+    given = {"signs": signs(space.query), "most": most}
+    if question.shelf is None:
+        rows = tx.all(f"{_PLURAL[space.kind]}_near", **given)
+    else:
+        rows = tx.all(f"{_PLURAL[space.kind]}_near_on_shelf", shelf=question.shelf, **given)
+    cosines = space.cosines(tx, {row["id"] for row in rows})
+    return dict(sorted(cosines.items(), key=lambda found: -found[1].centred)[:POOL])
+
+
+def _candidate(
+    row: Row,
+    content: frozenset[str],
+    spaced: Sequence[tuple[str, str]],
+    statistics: Statistics,
+    cosines: Cosines | None,
+) -> Candidate:
+    held = f" {row['terms']} "  # two blanks part the terms, so that each has its own on both sides
+    counts = {term: n for term, between in spaced if (n := held.count(between))}
+    return Candidate(
+        id=row["id"],
+        file=row["file"],
+        ordinal=row["ordinal"],
+        start_line=row["start_line"],
+        end_line=row["end_line"],
+        language=row["language"],
+        bm25=statistics.bm25(counts, row["length"]),
+        holds=not content.isdisjoint(counts),
+        cosine=cosines and cosines.centred,
+        raw=cosines and cosines.raw,
+    )
+
+
+def _statistics(tx: Transaction, question: Question, kind: Kind) -> Statistics:
+    """Return what BM25 needs, of the passages that the audience may read and of no others."""
+    totals = tx.all("totals", kind=kind, shelf=question.shelf)[0]
+    frequencies = {}
+    for term in question.terms:
+        if question.shelf is None:
+            row = tx.one(f"{kind}_frequency", term=term)
+        else:
+            row = tx.one(f"{kind}_frequency_on_shelf", expression=question.expression([term]))
+        frequencies[term] = row["having"] if row else 0
+    passages = totals["passages"]
+    average = totals["length"] / passages if passages else 0.0
+    return Statistics(passages=passages, average_length=average, frequencies=frequencies)
+
+
+@dataclass(frozen=True, slots=True)
+class _Space:
+    """The vectors of one kind of passage, and the question among them: raw, and centred to unit length."""
+
+    kind: Kind
+    identity: str
+    raw: "Vector"
+    query: "Vector"
+    centres: "Mapping[str, Vector]"
+    vectors: QueryVectors
+
+    @classmethod
+    def of(cls, tx: Transaction, vectors: QueryVectors, language: str, kind: Kind) -> "_Space":
+        import numpy as np
+
+        stored = tx.all("centres_of", kind=kind)
+        centres = {row["language"]: np.frombuffer(row["vector"], np.float32) for row in stored}
+        moved = vectors.vector - centres.get(language, vectors.calibration.mean(language))
+        return cls(kind, vectors.identity, vectors.vector, _units(moved[None])[0], centres, vectors)
+
+    def cosines(self, tx: Transaction, ids: Iterable[int]) -> dict[int, Cosines]:
+        """Return the cosines of those passages that have a vector."""
+        import numpy as np
+
+        rows = tx.all(f"{self.kind}_vectors", identity=self.identity, ids=json.dumps([*ids]))
+        if not rows:
+            return {}
+        stored = decode([row["vector"] for row in rows])
+        languages = np.array([row["language"] for row in rows])
+        raw = stored @ self.raw
+        for language in set(languages.tolist()):
+            stored[languages == language] -= self.centres.get(language, self.vectors.calibration.mean(language))
+        centred = _units(stored) @ self.query
+        return {row["id"]: Cosines(float(c), float(r)) for row, c, r in zip(rows, centred, raw, strict=True)}
+
+
+def _units(rows: "Vectors") -> "Vectors":
+    import numpy as np
+
+    units: Vectors = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    return units

@@ -1,0 +1,222 @@
+"""The index's file: opened or made, made anew when it is lost or damaged, read beside the one that writes."""
+
+import asyncio
+import fcntl
+import logging
+import os
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Self, TypeVar
+
+from memory.clock import Clock
+from memory.errors import DatabaseDamaged, DatabaseFull, DatabaseTooNew
+from memory.sqlite import Database, load_migrations, load_statements
+
+if TYPE_CHECKING:
+    from memory.sqlite import Transaction
+
+T = TypeVar("T")
+Mark = tuple[int, int]  # device and inode
+
+_COMPANIONS = ("", "-wal", "-shm")
+_ASIDE = ".damaged-"
+_ASIDES_KEPT = 2
+
+log = logging.getLogger(__name__)
+
+
+class IndexReplaced(Exception):
+    """The file was lost or damaged and is made anew, empty: nothing that was known of it holds any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    writer: Database
+    reader: Database
+    mark: Mark | None
+
+    async def close(self) -> None:
+        await self.reader.close()
+        await self.writer.close()
+
+
+class IndexFile:
+    """The SQLite file of one index, with a connection that writes and one that reads beside it.
+
+    `loss` says why the file is being made anew; who fills it again sets it to None. `replaced` is called when there is a
+    new one to fill. Every method may raise `IndexReplaced`, and `DatabaseError` where that does not help.
+    """
+
+    def __init__(self, path: Path, clock: Clock) -> None:
+        self.loss: str | None = None
+        self.replaced: Callable[[], None] = lambda: None
+        self._path = path
+        self._clock = clock
+        self._opening = asyncio.Lock()
+        self._open: _Open | None = None
+        self._closed = False
+        package = files("memory.index")
+        self._migrations = load_migrations(package / "migrations")
+        self._statements = load_statements(package / "sql")
+        self._extension = _extension()
+
+    @classmethod
+    async def open(cls, path: Path, clock: Clock) -> Self:
+        """Open or make the file and its folder; one that is damaged or too new is moved aside first, and that is said.
+
+        Raises `DatabaseError`.
+        """
+        index = cls(path, clock)
+        await index._now()
+        return index
+
+    @property
+    def can_compare(self) -> bool:
+        """Whether vectors can be used: the extension of SQLite and numpy are there."""
+        return self._open is not None and bool(self._open.writer.extensions)
+
+    async def write(self, work: "Callable[[Transaction], T]") -> T:
+        """Run `work` in a transaction of its own or with others, and return its result once that is committed."""
+        now = await self._now()
+        return await self._guarded(now, now.writer.run(work))
+
+    async def read(self, work: "Callable[[Transaction], T]") -> T:
+        """Run `work`, which changes nothing, on the last state that was committed."""
+        now = await self._now()
+        return await self._guarded(now, now.reader.run(work))
+
+    async def read_with(self, use: Callable[[Database], Awaitable[T]]) -> T:
+        """Let `use` have the database that reads."""
+        now = await self._now()
+        return await self._guarded(now, use(now.reader))
+
+    async def look(self) -> None:
+        """Raise `IndexReplaced` if the file was deleted or replaced under us, after it was opened anew."""
+        now = await self._now()
+        if now.mark != await asyncio.to_thread(_mark, self._path):
+            await self._renew(now, "lost", "it was deleted or replaced")
+            raise IndexReplaced
+
+    async def close(self) -> None:
+        """Finish what is being done and close the file; may be called twice."""
+        self._closed = True
+        async with self._opening:
+            if self._open is not None:
+                await self._open.close()
+
+    async def _guarded(self, now: _Open, work: Awaitable[T]) -> T:
+        try:
+            return await work
+        except DatabaseDamaged as error:
+            await self._renew(now, "damaged", str(error))
+            raise IndexReplaced from error
+
+    async def _now(self) -> _Open:
+        async with self._opening:
+            if self._closed:
+                raise RuntimeError("the index is closed")
+            if self._open is None:
+                self._open = await self._opened(None)
+            return self._open
+
+    async def _renew(self, broken: _Open, state: str, detail: str) -> None:
+        """Close what is open, move it aside if it is still there, and open a new one; unless that was done already."""
+        async with self._opening:
+            if self._open is not broken:
+                return
+            self._open = None
+            await broken.close()
+            self._say(state, detail)
+            self._open = await self._opened(broken)
+        self.replaced()
+
+    async def _opened(self, broken: _Open | None) -> _Open:
+        """Open the file while no other process opens, moves or makes it."""
+        try:
+            return await self._opened_alone(broken)
+        except OSError as error:
+            what = f"{self._path} cannot be made ({error.strerror or error})."
+            raise DatabaseFull(f"{what} Make room on its disk, and look at the permissions of its folder.") from error
+
+    async def _opened_alone(self, broken: _Open | None) -> _Open:
+        folder = await asyncio.to_thread(_locked, self._path.parent)
+        try:
+            mark = await asyncio.to_thread(_mark, self._path)
+            if mark is None:
+                self._remove_companions()
+            elif broken is not None and mark == broken.mark:
+                self._move_aside()
+            try:
+                writer = await self._connected()
+            except (DatabaseDamaged, DatabaseTooNew) as error:
+                self._say("damaged" if isinstance(error, DatabaseDamaged) else "of a newer version", str(error))
+                self._move_aside()
+                writer = await self._connected()
+            return _Open(writer, await self._connected(read_only=True), _mark(self._path))
+        finally:
+            os.close(folder)
+
+    async def _connected(self, *, read_only: bool = False) -> Database:
+        return await Database.open(
+            self._path,
+            migrations=self._migrations,
+            statements=self._statements,
+            extensions=self._extension,
+            synchronous="NORMAL",
+            read_only=read_only,
+        )
+
+    def _say(self, state: str, detail: str) -> None:
+        self.loss = f"The search index was {state}, so it is being made anew from the notes; not all are in it yet."
+        log.warning("the index is made anew: %s", detail, extra={"action": "index_replaced"})
+
+    def _remove_companions(self) -> None:
+        """Remove what a deleted file has left: a new one must share nothing with a process that still has the old one."""
+        for suffix in _COMPANIONS[1:]:
+            Path(f"{self._path}{suffix}").unlink(missing_ok=True)
+
+    def _move_aside(self) -> None:
+        name = f"{self._path.name}{_ASIDE}{self._clock.now():%Y%m%dT%H%M%SZ}"
+        aside, count = self._path.with_name(name), 1
+        while aside.exists():
+            count += 1
+            aside = self._path.with_name(f"{name}-{count}")
+        for suffix in _COMPANIONS:
+            if (companion := Path(f"{self._path}{suffix}")).exists():
+                companion.rename(f"{aside}{suffix}")
+        self._remove_old_asides()
+
+    def _remove_old_asides(self) -> None:
+        found = self._path.parent.glob(f"{self._path.name}{_ASIDE}*")
+        asides = [(file.stat().st_ctime_ns, file) for file in found if not file.name.endswith(_COMPANIONS[1:])]
+        for _, old in sorted(asides)[:-_ASIDES_KEPT]:
+            for suffix in _COMPANIONS:
+                Path(f"{old}{suffix}").unlink(missing_ok=True)
+
+
+def _extension() -> tuple[str, ...]:
+    """Return the path of sqlite-vec, or nothing where it or numpy is not installed."""
+    if find_spec("numpy") is None or find_spec("sqlite_vec") is None:
+        return ()
+    import sqlite_vec  # type: ignore[import-untyped]
+
+    return (sqlite_vec.loadable_path(),)
+
+
+def _mark(path: Path) -> Mark | None:
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _locked(folder: Path) -> int:
+    """Return a descriptor of the folder, made if need be, locked against other processes until it is closed."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    return descriptor

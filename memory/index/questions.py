@@ -1,0 +1,100 @@
+"""Questions as the embedder in use sees them, or why they are asked by words only."""
+
+import math
+from dataclasses import dataclass
+
+from memory.clock import Clock
+from memory.embedders.base import Embedder
+from memory.embedders.batches import embed_each
+from memory.errors import EmbedderError, TextRefused
+from memory.index.embedding import Embedding
+from memory.index.serving import Model
+from memory.index.vectors import QueryVectors
+from memory.index.waiting import within
+
+QUERY_SECONDS = 10.0
+
+_BREATHER_SECONDS = 30.0  # a question does not wait again for an embedder that has just failed
+_PARTIAL = 0.1  # of the passages, so many may wait for their vectors before it is worth a word
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question's vector, None where it is asked by words only; and what is less than it could be, None if nothing is."""
+
+    vectors: QueryVectors | None
+    degraded: str | None
+
+
+class Questions:
+    """Embeds questions with the embedder whose vectors are in use; never raises for an embedder."""
+
+    def __init__(self, embedding: Embedding, clock: Clock) -> None:
+        self._embedding = embedding
+        self._clock = clock
+        self._failed_at = -math.inf
+        self._failure = ""
+
+    async def ask(self, query: str) -> Asked:
+        """Return what can be had of a question within ten seconds; raises what `IndexFile.read` raises."""
+        models = self._embedding.models
+        model = await models.in_use()
+        embedder = models.serving(model) if model is not None else None
+        if model is None or embedder is None or not query.strip():
+            return Asked(None, self.degraded(model))
+        if self._clock.monotonic() < self._failed_at + _BREATHER_SECONDS:
+            return Asked(None, self._failure)
+        try:
+            (vector,) = await within(self._clock, QUERY_SECONDS, embed_each(embedder, [query], kind="query"))
+        except TimeoutError:
+            return self._failed(f"The embedder “{embedder.model}” did not answer within {QUERY_SECONDS:.0f} seconds.")
+        except EmbedderError as error:
+            return self._failed(str(error))
+        self._failed_at = -math.inf
+        self._embedding.retry()
+        if isinstance(vector, TextRefused):
+            return Asked(None, by_words(str(vector)))
+        if len(vector) != model.dimension:
+            await self._note_dimension(embedder, model, len(vector))
+            return Asked(None, self.degraded(model))
+        return Asked(QueryVectors(model.identity, vector, model.calibration), self.degraded(model))
+
+    async def holds(self, asked: Asked) -> bool:
+        """Tell whether the vectors in use are still those of the model that has seen the question."""
+        if asked.vectors is None:
+            return True
+        model = await self._embedding.models.in_use()
+        return model is not None and model.identity == asked.vectors.identity
+
+    def degraded(self, model: Model | None) -> str | None:
+        """Return what is less than it could be while the vectors of `model` are in use."""
+        embedding = self._embedding
+        done, passages = embedding.counts.done, embedding.counts.passages
+        if model is None or embedding.models.serving(model) is None:
+            if embedding.trouble is not None or model is None:
+                return by_words(embedding.trouble or "No passage has been embedded yet.")
+            new = embedding.models.embedder.model
+            return by_words(f"All passages are being embedded anew with “{new}”: {done} of {passages} so far.")
+        if embedding.trouble is not None:
+            return embedding.trouble
+        if passages - done > _PARTIAL * passages and embedding.models.serving(model) is embedding.models.embedder:
+            return f"Only {done} of {passages} passages can be found by meaning so far, but all of them by their words."
+        return None
+
+    def _failed(self, why: str) -> Asked:
+        self._failed_at = self._clock.monotonic()
+        self._failure = by_words(why)
+        return Asked(None, self._failure)
+
+    async def _note_dimension(self, embedder: Embedder, model: Model, dimension: int) -> None:
+        models = self._embedding.models
+        if embedder is not models.embedder:
+            await models.drop(model.embedder, "its vectors have another length than they had")
+        else:
+            models.note_dimension(dimension)
+            self._embedding.wake()
+
+
+def by_words(why: str) -> str:
+    """Return the sentence that a search goes by words only, and why."""
+    return f"Memory is searched by words only. {why}"

@@ -1,0 +1,189 @@
+"""Search: from a question to the lines that answer it, within what an audience may see."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from json import dumps
+from typing import Literal
+
+from memory.base import MAX_RESULTS, Result, SearchSettings
+from memory.candidates import Question, find_candidates
+from memory.dates import day_of
+from memory.index.vectors import QueryVectors
+from memory.ranking import Candidate, Leg, Scored, Scores, balanced, classic, spread
+from memory.shelves import Audience
+from memory.sqlite import Database, Row, Transaction
+from memory.windows import Piece, Window, grow
+
+Unit = Literal["window", "chunk"]
+
+_AROUND = 24  # entries before and after a find that its window could take
+_STRONG_COVERAGE = 0.5  # half of what the question's words could give, found in one passage, is no accident
+_WEAK_COVERAGE = 0.1  # by words alone, less than this is
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The results, best first, and whether all of them may be there by accident."""
+
+    results: tuple[Result, ...]
+    weak: bool = False
+
+
+async def search(
+    database: Database,
+    query: str,
+    audience: Audience,
+    *,
+    vectors: QueryVectors | None,
+    settings: SearchSettings,
+    limit: int,
+    today: date,
+    min_score: float | None = None,
+    explain: bool = False,
+    unit: Unit = "window",
+) -> Found:
+    """Return what the passages that `audience` may read have on `query`, at most `limit` results (up to 50).
+
+    Without `vectors` the search goes by words only. `min_score` is for the ranking `classic`. Fewer results are the first of
+    more. `unit` `chunk` gives whole chunks instead of the lines around the best entries.
+    """
+    question = Question.of(query, audience, today=today, vectors=vectors)
+    if settings.ranking == "words":
+        question = replace(question, vectors=None)
+    elif settings.ranking == "vectors":
+        question = replace(question, terms=())
+    limit = min(limit, MAX_RESULTS)
+    if limit < 1 or not (question.terms or question.vectors):
+        return Found(())
+    least = settings.min_score if min_score is None else min_score
+    return await database.run(_Search(question, settings, least, today, limit, unit, explain).run)
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """One search; `run` is its job in the database's thread."""
+
+    question: Question
+    settings: SearchSettings
+    min_score: float
+    today: date
+    limit: int
+    unit: Unit
+    explain: bool
+
+    def run(self, tx: Transaction) -> Found:
+        entries, chunks = find_candidates(tx, self.question, "entry"), find_candidates(tx, self.question, "chunk")
+        if self.settings.ranking == "classic":
+            by_entry, by_chunk = classic(entries, self.settings), classic(chunks, self.settings)
+        else:
+            by_entry, by_chunk = balanced(entries, chunks)
+        whole = self.unit == "chunk" or self.settings.ranking == "classic"
+        leg, scores = (chunks, by_chunk) if whole else (entries, by_entry)
+        files = {row["id"]: row for row in tx.all("found_files", ids=dumps([*{c.file for c in leg.candidates}]))}
+        shown = _Shown(tx, self.question.shelf, entries.candidates, by_entry)
+        results: list[Result] = []
+        for candidate, scored in self._spread(tx, self._ranked(leg.candidates, scores, files), leg is chunks):
+            window = shown.chunk(candidate) if self.unit == "chunk" else shown.window(candidate, in_chunk=whole)
+            if window is not None:
+                results.append(self._result(window, files[candidate.file], scored))
+            if len(results) == self.limit:
+                break
+        return Found(tuple(results), weak=bool(results) and self._is_weak(entries, chunks))
+
+    def _ranked(
+        self, candidates: Sequence[Candidate], scores: Scores, files: Mapping[int, Row]
+    ) -> list[tuple[Candidate, Scored]]:
+        """Return the candidates that are kept, best first, those of dated notes faded if that is wished."""
+        kept = [(c, self._faded(scores[c.id], files[c.file]["path"])) for c in candidates if self._is_kept(c)]
+        return sorted(kept, key=lambda pair: (-pair[1].score, pair[0].file, pair[0].start_line, pair[0].id))
+
+    def _spread(
+        self, tx: Transaction, ranked: list[tuple[Candidate, Scored]], are_chunks: bool
+    ) -> list[tuple[Candidate, Scored]]:
+        """Return the best with those further up that say something else, if that is wished."""
+        if self.settings.mmr is None:
+            return ranked
+        best = {candidate.id: (candidate, scored) for candidate, scored in ranked[:MAX_RESULTS]}
+        kind = "chunk" if are_chunks else "entry"
+        rows = tx.all(f"{kind}_rows", ids=dumps([*best]), shelf=self.question.shelf)
+        words = {row["id"]: frozenset(row["terms"].split()) for row in rows}
+        relevance = {id_: scored.score for id_, (_, scored) in best.items()}
+        return [best[id_] for id_ in spread(relevance, words, self.settings.mmr)]
+
+    def _is_kept(self, candidate: Candidate) -> bool:
+        """Tell whether a candidate may be a result: by a word of the question, or by being near enough in meaning."""
+        if candidate.holds:
+            return True
+        if self.settings.ranking == "classic":
+            return candidate.raw is not None and candidate.raw >= self.min_score
+        vectors = self.question.vectors
+        if vectors is None or candidate.cosine is None:
+            return False
+        return candidate.cosine >= vectors.calibration.floor(candidate.language)
+
+    def _faded(self, scored: Scored, path: str) -> Scored:
+        half_life = self.settings.half_life_days
+        day = day_of(path) if half_life else None
+        if half_life is None or day is None:
+            return scored
+        left = 0.5 ** (max(0, (self.today - day).days) / half_life)
+        return Scored(scored.score * left, {**scored.parts, "fading": left})
+
+    def _is_weak(self, entries: Leg, chunks: Leg) -> bool:
+        """Tell whether nothing stands out: the nearest passages are as near as unrelated ones can be, and no passage has
+        much of the question's words."""
+        coverage = max(entries.coverage, chunks.coverage)
+        near = [best for leg in (entries, chunks) if (best := _nearest(leg)) is not None]
+        if self.question.vectors is None or not near:
+            return coverage < _WEAK_COVERAGE
+        calibration = self.question.vectors.calibration
+        above = sum((best.cosine or 0.0) - calibration.bar(best.language) for best in near)
+        return above < 0 and coverage < _STRONG_COVERAGE
+
+    def _result(self, window: Window, file: Row, scored: Scored) -> Result:
+        parts = dict(scored.parts) if self.explain else {}
+        return Result(
+            file["path"], window.start_line, window.end_line, scored.score, window.text, file["source"], parts
+        )
+
+
+def _nearest(leg: Leg) -> Candidate | None:
+    return max((c for c in leg.candidates if c.cosine is not None), key=lambda c: c.cosine or 0.0, default=None)
+
+
+class _Shown:
+    """What is shown already, so that no line comes twice, and the text of what is to be shown."""
+
+    def __init__(self, tx: Transaction, shelf: str | None, entries: Sequence[Candidate], scores: Scores) -> None:
+        self._tx = tx
+        self._shelf = shelf
+        self._scores = {(entry.file, entry.ordinal): scores[entry.id].score for entry in entries}
+        self._ordinals: defaultdict[int, set[int]] = defaultdict(set)
+
+    def chunk(self, chunk: Candidate) -> Window:
+        """Return a whole chunk."""
+        row = self._tx.all("chunk_text", id=chunk.id)[0]
+        return Window(range(0), row["start_line"], row["end_line"], row["text"])
+
+    def window(self, candidate: Candidate, *, in_chunk: bool) -> Window | None:
+        """Return the lines around an entry, or around the best entry of a chunk; None if they are shown already."""
+        seed = self._best_of(candidate) if in_chunk else candidate.ordinal
+        if seed is None or seed in self._ordinals[candidate.file]:
+            return None
+        rows = self._tx.all(
+            "entries_around", file=candidate.file, first=seed - _AROUND, last=seed + _AROUND, shelf=self._shelf
+        )
+        pieces = [Piece(**row, score=self._scores.get((candidate.file, row["ordinal"]), 0.0)) for row in rows]
+        window = grow(pieces, seed, self._ordinals[candidate.file])
+        self._ordinals[candidate.file].update(window.ordinals)
+        return window
+
+    def _best_of(self, chunk: Candidate) -> int | None:
+        """Return the best entry of a chunk that is not shown yet, the first one if none of them is a candidate."""
+        within = self._tx.all(
+            "entries_within", file=chunk.file, first=chunk.start_line, last=chunk.end_line, shelf=self._shelf
+        )
+        left = [row["ordinal"] for row in within if row["ordinal"] not in self._ordinals[chunk.file]]
+        return max(left, key=lambda ordinal: self._scores.get((chunk.file, ordinal), 0.0), default=None)
