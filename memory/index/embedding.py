@@ -126,19 +126,22 @@ class Embedding:
         Raises `EmbedderError` and `DatabaseError`, which it also keeps as `trouble`, and `IndexReplaced`.
         """
         async with self._working:
+            is_done = False
             try:
                 if anew:
                     self._refused.clear()
                     await self.models.forget()
                 await self._pass(report)
                 self.trouble = None
+                is_done = True
             except (EmbedderError, DatabaseError) as error:
                 if self.trouble != str(error):
                     log.warning("embedding has stopped: %s", error, extra={"action": "embedding_stopped"})
                 self.trouble = str(error)
                 raise
             finally:
-                self._urgent.clear()
+                if not is_done:  # nobody shall wait for what is urgent; what became so at the end is for the next pass
+                    self._urgent.clear()
                 self.changed()
 
     async def _pass(self, report: Report) -> None:
@@ -193,6 +196,7 @@ class Embedding:
         for path in sorted(self._urgent):
             if found := await self._waiting(model, path):
                 return found
+            await self._embed_for_old(model)
             self._urgent.discard(path)
             self.changed()
         return []

@@ -199,11 +199,11 @@ class IndexFile:
 
 def _extension() -> tuple[str, ...]:
     """Return the path of sqlite-vec, or nothing where it or numpy is not installed."""
-    if find_spec("numpy") is None or find_spec("sqlite_vec") is None:
+    package = find_spec("sqlite_vec")
+    if find_spec("numpy") is None or package is None or package.origin is None:
         return ()
-    import sqlite_vec  # type: ignore[import-untyped]
-
-    return (sqlite_vec.loadable_path(),)
+    # What its `loadable_path` says; importing the package would load numpy, which most starts never need.
+    return (str(Path(package.origin).with_name("vec0")),)
 
 
 def _mark(path: Path) -> Mark | None:

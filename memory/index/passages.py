@@ -89,7 +89,8 @@ def _entries(text: str, dated: Sequence[str]) -> Iterator[Passage]:
     for entry in split_entries(text):
         # From the start of its line, or, for a further part of a long line, after the part before and some blanks.
         start = source.index(entry.text, max(end, starts[entry.start_line - 1]))
-        yield _passage("entry", entry.start_line, entry.end_line, source[end:start], entry.text, dated)
+        under = terms(" ".join(entry.headings))
+        yield _passage("entry", entry.start_line, entry.end_line, source[end:start], entry.text, [*under, *dated])
         end = start + len(entry.text)
 
 
@@ -97,15 +98,16 @@ def _starts(lines: Sequence[str]) -> list[int]:
     return list(accumulate((len(line) + 1 for line in lines), initial=0))
 
 
-def _passage(kind: Kind, start_line: int, end_line: int, lead: str, text: str, dated: Sequence[str]) -> Passage:
+def _passage(kind: Kind, start_line: int, end_line: int, lead: str, text: str, around: Sequence[str]) -> Passage:
+    """Return a passage that is found by its own terms and by those `around` it: of its headings, of its file's date."""
     found = terms(text)
     return Passage(
         start_line,
         end_line,
         lead,
         text,
-        _PARTING.join([*found, *dated]),
-        len(found),  # without the words of the date, which would make dated notes count as longer than others
+        _PARTING.join([*found, *around]),
+        len(found),  # without those around it, which would make it count as longer than others that say as much
         language_of(text),
         sha256(embedded_text(kind, text).encode()).digest(),
     )

@@ -193,6 +193,14 @@ async def test_a_question_about_a_day_finds_the_note_of_that_day(tmp_path: Path)
             assert [result.path for result in answer.results] == ["memory/2026-01-25.md"], question
 
 
+async def test_a_word_that_stands_only_in_a_heading_finds_what_is_below_it(tmp_path: Path) -> None:
+    note = "# Shopping\n\n## Coffee\n\n- black, no sugar\n\n## Tea\n\n- green\n"
+    async with remembered(tmp_path, {"memory/note.md": note}) as memory:
+        answer = await memory.search("coffee", OWNERS, limit=1)
+
+    assert "black, no sugar" in answer.results[0].snippet
+
+
 async def test_dated_notes_fade_only_if_that_is_wished_and_curated_files_never(tmp_path: Path) -> None:
     notes = {"memory/2025-01-26.md": "- apples\n", "memory/2026-01-26.md": "- apples\n", "MEMORY.md": "- apples\n"}
     async with remembered(tmp_path, notes, settings=SearchSettings(half_life_days=30)) as memory:
@@ -219,7 +227,9 @@ async def test_what_is_far_from_everything_is_marked_as_weak_and_what_is_near_is
     notes = {f"memory/{n}.md": f"- {word} grows in the garden behind the house\n" for n, word in enumerate("abcdefgh")}
     async with remembered(tmp_path, notes, WordEmbedder(dimension=256)) as memory:
         near = await memory.search("what grows in the garden behind the house", OWNERS)
-        far = await memory.search("uncle Ferdinand mended seven broken telescopes near Lisbon, said house guests", OWNERS)
+        far = await memory.search(
+            "uncle Ferdinand mended seven broken telescopes near Lisbon, said house guests", OWNERS
+        )
 
     assert near.results and not near.weak
     assert far.results and far.weak

@@ -22,8 +22,8 @@ CREATE TABLE chunks (
     start_line INTEGER NOT NULL,
     end_line INTEGER NOT NULL,
     text TEXT NOT NULL,
-    terms TEXT NOT NULL,                -- the analyser's terms and the words of the file's date, parted by two blanks
-    length INTEGER NOT NULL,            -- how many they are, without those of the date
+    terms TEXT NOT NULL,                -- of the text, then of the headings above an entry and of the file's date; two blanks apart
+    length INTEGER NOT NULL,            -- how many of them are the text's own
     language TEXT NOT NULL,
     hash BLOB NOT NULL                  -- SHA-256 of what is embedded
 ) STRICT;

@@ -55,8 +55,8 @@ def test_terms_have_blanks_of_their_own_and_are_counted(text: str) -> None:
     for kind in KINDS:
         for passage in cut.of(kind):
             assert passage.terms.split("  ") == passage.terms.split()
-            assert passage.terms.split() == [*terms(passage.text), *terms("2026 january 26")]
-            assert passage.length == len(terms(passage.text))
+            assert passage.terms.split()[: passage.length] == terms(passage.text)
+            assert passage.terms.split()[-3:] == terms("2026 january 26")
             assert passage.hash == sha256(embedded_text(kind, passage.text).encode()).digest()
 
 
