@@ -24,6 +24,8 @@ BuildEmbedder = Callable[[Config, Home, Clock], Embedder | None]
 
 _COMPARING = {"numpy": "numpy", "sqlite-vec": "sqlite_vec"}
 
+REST_SECONDS = 3.0  # after the start, before notes are embedded: connecting and the first answer come first
+
 log = logging.getLogger(__name__)
 
 
@@ -122,6 +124,7 @@ async def open_memory(config: Config, home: Home, clock: Clock, agent: str, embe
         ),
         clock=clock,
         quiet_seconds=memory.watch_quiet_seconds,
+        rest_seconds=REST_SECONDS,
     )
 
 

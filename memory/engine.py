@@ -22,7 +22,7 @@ from memory.index.pending import Counts
 from memory.index.questions import Asked, Questions, by_words
 from memory.index.upkeep import Upkeep
 from memory.scan import Tree
-from memory.search import Found, search
+from memory.search import Found, Unit, search
 from memory.shelves import Audience
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _NO_EMBEDDER = "No embedder is set (memory.embedder.provider is none)."
 _NO_EXTENSION = "The packages numpy and sqlite-vec are not both there; install scrubjay[local], and restart."
+_REPLACED = "The index was replaced again and again while it was searched; search once more."
 _TRIES = 3
 
 log = logging.getLogger(__name__)
@@ -79,18 +80,20 @@ class Memory:
         clock: Clock,
         quiet_seconds: float = 1.5,
         rescan_seconds: float = 300.0,
+        rest_seconds: float = 0.0,
     ) -> "Memory":
         """Open or make the index at `database` of the notes in `workspace` and `extra_paths`.
 
         Without an embedder memory is searched by words only. `previous` gives, by its identity, the embedder whose vectors
         the index still has: they serve until `embedder` has embedded everything. A damaged index is moved aside and made
-        anew, and that is said. Raises `DatabaseError` if there can be no index.
+        anew, and that is said. `run` embeds after `rest_seconds`, or as soon as a file was touched: a start is busy enough
+        without it. Raises `DatabaseError` if there can be no index.
         """
         file = await IndexFile.open(database, clock)
         tree = Tree(workspace, extra_paths)
         embedding = None
         if embedder is not None and file.can_compare:
-            embedding = Embedding(file, embedder, previous, clock=clock)
+            embedding = Embedding(file, embedder, previous, clock=clock, rest_seconds=rest_seconds)
         indexer = Indexer(file, tree, chunking, changed=embedding.wake if embedding else lambda: None)
         pace = {"quiet_seconds": quiet_seconds, "rescan_seconds": rescan_seconds}
         upkeep = Upkeep(file, tree, indexer, embedding, clock=clock, **pace)
@@ -112,8 +115,9 @@ class Memory:
         min_score: float | None = None,
         ranking: RankingName | None = None,
         explain: bool = False,
+        unit: Unit = "window",
     ) -> Answer:
-        """Return what the notes that `audience` may read say on `query`, the best first.
+        """Return what the notes that `audience` may read say on `query`, the best first; `unit` is for measuring.
 
         In the first five seconds it waits until all notes can be found by their words; after `touch`, until that file can
         be found, two seconds at most. What is less than it could be is said in `degraded`, never raised.
@@ -128,9 +132,11 @@ class Memory:
             limit=limit,
             min_score=min_score,
             explain=explain,
+            unit=unit,
             today=user_day(self._clock.now(), self._clock.zone),
         )
-        asked, found, trouble = Asked(None, None), Found(()), None
+        asked, found = Asked(None, None), Found(())
+        trouble: str | None = None
         for _ in range(_TRIES):
             try:
                 asked = await self._ask(query, settings.ranking)
@@ -142,6 +148,8 @@ class Memory:
                 log.error("memory cannot be searched: %s", error, extra={"action": "search_failed"})
                 trouble = str(error)
                 break
+        else:
+            trouble = _REPLACED
         degraded = trouble or self._upkeep.degraded or asked.degraded
         return Answer(found.results, self._provider, self._model, degraded, found.weak)
 
@@ -214,7 +222,7 @@ class Memory:
         if embedding is not None and questions is not None:
             target = await self._file.read(lambda tx: serving.known(tx, embedding.models.embedder.identity))
             counts = embedding.counts = await self._file.read(lambda tx: pending.counts(tx, target))
-            degraded = questions.degraded(await embedding.models.in_use())
+            degraded = await questions.degraded(await embedding.models.in_use())
         refused = dict(embedding.refused) if embedding is not None else {}
         row, skipped = await self._file.read(lambda tx: (store.counts(tx), _skipped(tx, refused)))
         return Status(

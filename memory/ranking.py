@@ -189,10 +189,10 @@ def _supported(entries: Sequence[Candidate], scores: Scores) -> Scores:
     supported = {}
     for entry in entries:
         before, after = at.get((entry.file, entry.ordinal - 1), 0.0), at.get((entry.file, entry.ordinal + 1), 0.0)
-        neighbours, file = _NEIGHBOUR * (before + after), _FILE * best[entry.file]
+        neighbours, around = _NEIGHBOUR * (before + after), _FILE * best[entry.file]
         own = scores[entry.id]
-        parts = {**own.parts, "neighbours": neighbours, "file": file}
-        supported[entry.id] = Scored((own.score + neighbours + file) / _ENTRY_MOST, parts)
+        parts = {**own.parts, "neighbours": neighbours, "file": around}
+        supported[entry.id] = Scored((own.score + neighbours + around) / _ENTRY_MOST, parts)
     return supported
 
 

@@ -54,6 +54,7 @@ class Embedding:
         previous: Previous,
         *,
         clock: Clock,
+        rest_seconds: float = 0.0,
     ) -> None:
         self.trouble: str | None = None
         self.counts = Counts()
@@ -70,6 +71,8 @@ class Embedding:
         self._working = asyncio.Lock()
         self._news = asyncio.Event()
         self._again = asyncio.Event()
+        self._rest_seconds = rest_seconds
+        self._hurry = asyncio.Event()
 
     @property
     def refused(self) -> Mapping[bytes, str]:
@@ -85,6 +88,7 @@ class Embedding:
         """Tell that passages have come or gone; those of the file `urgent` get their vectors before all others."""
         if urgent is not None and self.trouble is None:
             self._urgent.add(urgent)
+            self._hurry.set()
         self._moved += 1
         self._is_counted = False
         self._news.set()
@@ -97,6 +101,9 @@ class Embedding:
     async def run(self) -> None:
         """Embed whatever lacks a vector, until cancelled. An embedder that fails is waited for, longer each time; one that
         needs somebody's hand is left alone until `retry`."""
+        if self._rest_seconds > 0:
+            with suppress(TimeoutError):
+                await within(self._clock, self._rest_seconds, self._hurry.wait())
         pause = _FIRST_PAUSE_SECONDS
         while True:
             self._news.clear()
@@ -181,8 +188,10 @@ class Embedding:
     async def _embed_for_old(self, model: Model) -> None:
         """While the vectors of an old embedder are in use, give it what is new, so that it can be found too."""
         used = await self.models.in_use()
-        old = self.models.serving(used) if used is not None and used.identity != model.identity else None
-        if used is None or old is None:
+        if used is None or used.identity == model.identity:
+            return
+        old = await self.models.serving(used)
+        if old is None:
             return
         try:
             while found := await self._waiting(used):

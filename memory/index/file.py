@@ -120,6 +120,7 @@ class IndexFile:
                 raise RuntimeError("the index is closed")
             if self._open is None:
                 self._open = await self._opened(None)
+                self.replaced()  # at the start, or after an attempt that failed, which left nothing open
             return self._open
 
     async def _renew(self, broken: _Open, state: str, detail: str) -> None:

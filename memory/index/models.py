@@ -1,5 +1,6 @@
 """The embedder that is set, the one whose vectors are in use, and what is known of both."""
 
+import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -26,7 +27,7 @@ log = logging.getLogger(__name__)
 class Models:
     """Knows `embedder` and, by `previous`, the one before it, whose vectors serve until those of `embedder` are all there.
 
-    What `previous` gave is closed here, `embedder` is not. `size` is how much is embedded at once.
+    `previous` is called in a thread; what it gave is closed here, `embedder` is not. `size` is how much is embedded at once.
     """
 
     def __init__(self, file: IndexFile, embedder: Embedder, previous: Previous, size: BatchSize) -> None:
@@ -39,6 +40,7 @@ class Models:
         self._has_served = False
         self._noted: Model | None = None  # the target that the index has been told of
         self._old: dict[str, Embedder | None] = {}
+        self._building = asyncio.Lock()
 
     async def in_use(self) -> Model | None:
         """Return the model whose vectors are in use."""
@@ -82,14 +84,15 @@ class Models:
         self._target = None
         await self._file.write(lambda tx: serving.forget(tx, self.embedder.identity))
 
-    def serving(self, model: Model) -> Embedder | None:
+    async def serving(self, model: Model) -> Embedder | None:
         """Return the embedder whose vectors can be compared with those of `model`, None if it cannot be had."""
         if model.embedder == self.embedder.identity:
             is_same = not self._is_stale and (self._target is None or self._target.identity == model.identity)
             return self.embedder if is_same else None
-        if model.embedder not in self._old:
-            self._old[model.embedder] = self._built(model.embedder)
-        return self._old[model.embedder]
+        async with self._building:
+            if model.embedder not in self._old:
+                self._old[model.embedder] = await asyncio.to_thread(self._built, model.embedder)
+            return self._old[model.embedder]
 
     async def drop(self, embedder: str, why: str) -> None:
         """Do without an old embedder."""

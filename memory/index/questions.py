@@ -1,6 +1,5 @@
 """Questions as the embedder in use sees them, or why they are asked by words only."""
 
-import math
 from dataclasses import dataclass
 
 from memory.clock import Clock
@@ -32,32 +31,34 @@ class Questions:
     def __init__(self, embedding: Embedding, clock: Clock) -> None:
         self._embedding = embedding
         self._clock = clock
-        self._failed_at = -math.inf
+        self._failed: Embedder | None = None
+        self._failed_at = 0.0
         self._failure = ""
 
     async def ask(self, query: str) -> Asked:
         """Return what can be had of a question within ten seconds; raises what `IndexFile.read` raises."""
         models = self._embedding.models
         model = await models.in_use()
-        embedder = models.serving(model) if model is not None else None
+        embedder = await models.serving(model) if model is not None else None
         if model is None or embedder is None or not query.strip():
-            return Asked(None, self.degraded(model))
-        if self._clock.monotonic() < self._failed_at + _BREATHER_SECONDS:
+            return Asked(None, await self.degraded(model))
+        if embedder is self._failed and self._clock.monotonic() < self._failed_at + _BREATHER_SECONDS:
             return Asked(None, self._failure)
         try:
             (vector,) = await within(self._clock, QUERY_SECONDS, embed_each(embedder, [query], kind="query"))
         except TimeoutError:
-            return self._failed(f"The embedder “{embedder.model}” did not answer within {QUERY_SECONDS:.0f} seconds.")
+            why = f"The embedder “{embedder.model}” did not answer within {QUERY_SECONDS:.0f} seconds."
+            return self._without(embedder, why)
         except EmbedderError as error:
-            return self._failed(str(error))
-        self._failed_at = -math.inf
+            return self._without(embedder, str(error))
+        self._failed = None
         self._embedding.retry()
         if isinstance(vector, TextRefused):
             return Asked(None, by_words(str(vector)))
         if len(vector) != model.dimension:
             await self._note_dimension(embedder, model, len(vector))
-            return Asked(None, self.degraded(model))
-        return Asked(QueryVectors(model.identity, vector, model.calibration), self.degraded(model))
+            return Asked(None, await self.degraded(model))
+        return Asked(QueryVectors(model.identity, vector, model.calibration), await self.degraded(model))
 
     async def holds(self, asked: Asked) -> bool:
         """Tell whether the vectors in use are still those of the model that has seen the question."""
@@ -66,23 +67,25 @@ class Questions:
         model = await self._embedding.models.in_use()
         return model is not None and model.identity == asked.vectors.identity
 
-    def degraded(self, model: Model | None) -> str | None:
+    async def degraded(self, model: Model | None) -> str | None:
         """Return what is less than it could be while the vectors of `model` are in use."""
         embedding = self._embedding
         done, passages = embedding.counts.done, embedding.counts.passages
-        if model is None or embedding.models.serving(model) is None:
+        embedder = await embedding.models.serving(model) if model is not None else None
+        if embedder is None:
             if embedding.trouble is not None or model is None:
                 return by_words(embedding.trouble or "No passage has been embedded yet.")
             new = embedding.models.embedder.model
             return by_words(f"All passages are being embedded anew with “{new}”: {done} of {passages} so far.")
         if embedding.trouble is not None:
             return embedding.trouble
-        if passages - done > _PARTIAL * passages and embedding.models.serving(model) is embedding.models.embedder:
+        if passages - done > _PARTIAL * passages and embedder is embedding.models.embedder:
             return f"Only {done} of {passages} passages can be found by meaning so far, but all of them by their words."
         return None
 
-    def _failed(self, why: str) -> Asked:
-        self._failed_at = self._clock.monotonic()
+    def _without(self, embedder: Embedder, why: str) -> Asked:
+        """Note that an embedder has just failed, and go by words."""
+        self._failed, self._failed_at = embedder, self._clock.monotonic()
         self._failure = by_words(why)
         return Asked(None, self._failure)
 
