@@ -24,8 +24,8 @@ Kind = Literal["chunk", "entry"]
 
 _PLURAL: Mapping[Kind, str] = {"chunk": "chunks", "entry": "entries"}
 POOL = 60  # candidates of each leg, whatever the number of results
-_NEAR, _NEAR_OF_MANY = 200, 100  # so many are nearest by their signs; the best of them by their numbers are candidates
-_MANY = 20_000  # passages, from where on a search saves work
+_NEAR = 120  # so many are nearest by their signs; the best of them by their numbers are candidates
+_MANY = 5_000  # passages, from where on a search saves work
 _COMMON = 0.05  # among many passages, a term that this share of them has finds nothing by itself
 
 
@@ -72,8 +72,7 @@ def find_candidates(tx: Transaction, question: Question, kind: Kind) -> Leg:
     cosines: dict[int, Cosines] = {}
     if question.vectors is not None:
         space = _Space.of(tx, question.vectors, question.language, kind)
-        near = _NEAR if statistics.passages <= _MANY else _NEAR_OF_MANY
-        cosines = space.cosines(tx, worded | _near_by_signs(tx, question, space, near))
+        cosines = space.cosines(tx, worded | _near_by_signs(tx, question, space))
     meant = sorted(cosines, key=lambda id_: -cosines[id_].centred)[:POOL]
     rows = tx.all(f"{kind}_rows", ids=json.dumps([*worded.union(meant)]), shelf=question.shelf)
     spaced = [(term, f" {term} ") for term in question.terms]
@@ -90,8 +89,8 @@ def _finding(terms: Sequence[str], statistics: Statistics) -> Sequence[str]:
     return [term for term in terms if 0 < statistics.frequencies[term] <= most] or terms
 
 
-def _near_by_signs(tx: Transaction, question: Question, space: "_Space", most: int) -> set[int]:
-    given = {"signs": signs(space.query), "most": most}
+def _near_by_signs(tx: Transaction, question: Question, space: "_Space") -> set[int]:
+    given = {"signs": signs(space.query), "most": _NEAR}
     if question.shelf is None:
         rows = tx.all(f"{_PLURAL[space.kind]}_near", **given)
     else:

@@ -25,11 +25,13 @@ log = logging.getLogger(__name__)
 
 _NAME = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
 _BATCH = 64
+_CACHE, _READING_CACHE = -2_000, -16_000  # KiB, as SQLite wants it; a search touches pages all over the file
 _PRAGMAS = """
 PRAGMA journal_mode = WAL;
 PRAGMA synchronous = {synchronous};
 PRAGMA foreign_keys = ON;
 PRAGMA query_only = {query_only};
+PRAGMA cache_size = {cache};
 """
 
 # What SQLite says of the file and not of the statement, and what to say of it.
@@ -137,7 +139,8 @@ class Database:
         already: it reads beside the writer, waits for nothing and changes nothing. Raises `DatabaseTooNew` before
         anything is changed, `DatabaseDamaged` when SQLite's quick check finds damage, `DatabaseFull` and `DatabaseBusy`.
         """
-        how = _PRAGMAS.format(synchronous=synchronous, query_only="ON" if read_only else "OFF")
+        cache = _READING_CACHE if read_only else _CACHE
+        how = _PRAGMAS.format(synchronous=synchronous, query_only="ON" if read_only else "OFF", cache=cache)
         connection, loaded = await asyncio.to_thread(_opened, path, migrations, extensions, how, read_only)
         return cls(connection, statements, extensions=loaded, read_only=read_only)
 

@@ -4,7 +4,8 @@ import asyncio
 import fcntl
 import logging
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
 from importlib.util import find_spec
@@ -96,7 +97,9 @@ class IndexFile:
     async def look(self) -> None:
         """Raise `IndexReplaced` if the file was deleted or replaced under us, after it was opened anew."""
         now = await self._now()
-        if now.mark != await asyncio.to_thread(_mark, self._path):
+        with self._explained():
+            mark = await asyncio.to_thread(_mark, self._path)
+        if mark != now.mark:
             await self._renew(now, "lost", "it was deleted or replaced")
             raise IndexReplaced
 
@@ -136,29 +139,35 @@ class IndexFile:
 
     async def _opened(self, broken: _Open | None) -> _Open:
         """Open the file while no other process opens, moves or makes it."""
-        try:
-            return await self._opened_alone(broken)
-        except OSError as error:
-            what = f"{self._path} cannot be made ({error.strerror or error})."
-            raise DatabaseFull(f"{what} Make room on its disk, and look at the permissions of its folder.") from error
+        with self._explained():
+            folder = await asyncio.to_thread(_locked, self._path.parent)
+            try:
+                return await self._opened_alone(broken)
+            finally:
+                os.close(folder)
 
     async def _opened_alone(self, broken: _Open | None) -> _Open:
-        folder = await asyncio.to_thread(_locked, self._path.parent)
+        mark = await asyncio.to_thread(_mark, self._path)
+        if mark is None:
+            self._remove_companions()
+        elif broken is not None and mark == broken.mark:
+            self._move_aside()
         try:
-            mark = await asyncio.to_thread(_mark, self._path)
-            if mark is None:
-                self._remove_companions()
-            elif broken is not None and mark == broken.mark:
-                self._move_aside()
-            try:
-                writer = await self._connected()
-            except (DatabaseDamaged, DatabaseTooNew) as error:
-                self._say("damaged" if isinstance(error, DatabaseDamaged) else "of a newer version", str(error))
-                self._move_aside()
-                writer = await self._connected()
-            return _Open(writer, await self._connected(read_only=True), _mark(self._path))
-        finally:
-            os.close(folder)
+            writer = await self._connected()
+        except (DatabaseDamaged, DatabaseTooNew) as error:
+            self._say("damaged" if isinstance(error, DatabaseDamaged) else "of a newer version", str(error))
+            self._move_aside()
+            writer = await self._connected()
+        return _Open(writer, await self._connected(read_only=True), _mark(self._path))
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Translate what the system says about the file or its folder."""
+        try:
+            yield
+        except OSError as error:
+            what = f"{self._path} cannot be used ({error.strerror or error})."
+            raise DatabaseFull(f"{what} Make room on its disk, and look at the permissions of its folder.") from error
 
     async def _connected(self, *, read_only: bool = False) -> Database:
         return await Database.open(
@@ -210,7 +219,7 @@ def _extension() -> tuple[str, ...]:
 def _mark(path: Path) -> Mark | None:
     try:
         status = os.stat(path)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     return status.st_dev, status.st_ino
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import shutil
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -357,6 +358,26 @@ async def test_a_damaged_index_is_rebuilt_at_the_start_and_said_until_it_is(note
         assert "damaged" in ((await memory.search("zebra", OWNERS)).degraded or "")
         status = await memory.index()
         assert (status.files, status.degraded) == (1, None)
+
+
+async def test_where_no_index_can_be_that_is_said_and_the_notes_are_found_when_there_can_be_one(notes: Notes) -> None:
+    notes.write("a.md", "zebra\n")
+    folder = notes.database.parent
+    async with notes.memory(WordEmbedder()) as memory:
+        await memory.index()
+        shutil.rmtree(folder)
+        folder.write_text("in the way")
+
+        status = await memory.index()
+        answer = await memory.search("zebra", OWNERS)
+        for said in (status.degraded, answer.degraded):
+            assert said is not None and "memory.sqlite cannot be used" in said
+        assert (status.files, answer.results) == (0, ())
+
+        folder.unlink()
+        status = await memory.index()
+        assert (status.files, status.degraded) == (1, None)
+        assert await found(memory, "zebra") == ["a.md"]
 
 
 async def test_signs_are_given_up_where_they_cannot_be_kept_and_made_again_where_they_can(notes: Notes) -> None:

@@ -112,7 +112,7 @@ async def test_an_embedder_that_is_down_is_waited_for_longer_each_time(notes: No
     embedder = WordEmbedder(fail_with=EmbedderUnavailable(DOWN))
     notes.write("a.md", "zebra quartz\n")
     async with notes.running(embedder) as memory:
-        await until(lambda: notes.paths() == ["a.md"])
+        await degraded(memory, DOWN)
         for seconds in (5.0, 10.0, 20.0):
             await clock.asked_for(seconds)
             clock.advance(seconds)

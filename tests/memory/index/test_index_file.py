@@ -194,6 +194,26 @@ async def test_an_index_that_is_deleted_while_it_is_open_is_made_anew(path: Path
     await index.close()
 
 
+async def test_an_index_that_could_not_be_made_anew_is_made_when_it_can(path: Path) -> None:
+    index = await opened(path)
+    told: list[str] = []
+    index.replaced = lambda: told.append("made anew")
+    for file in list(path.parent.iterdir()):
+        file.unlink()
+    path.parent.rmdir()
+    path.parent.write_text("in the way")
+    for _ in range(2):
+        with pytest.raises(DatabaseFull, match="cannot be used"):
+            await index.look()
+    assert told == []
+
+    path.parent.unlink()
+
+    assert await paths(index) == []
+    assert told == ["made anew"]
+    await index.close()
+
+
 async def test_an_index_that_another_process_has_replaced_is_opened_as_it_is(path: Path) -> None:
     index, other = await opened(path), await opened(path)
     for file in list(path.parent.iterdir()):
