@@ -6,10 +6,10 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check
 
 
 .DEFAULT_GOAL := help
-.PHONY: help chat install test lint format bench lock clean
+.PHONY: help chat install test lint format bench bench-memory lock clean
 
 help:  ## list these targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
 
 chat: install  ## talk to the agent `main` in this terminal (installs what is missing)
 	@$(BIN)/scrubjay chat
@@ -31,6 +31,9 @@ format: $(VENV)/.ready-test  ## rewrite the sources in the house's format
 bench: $(VENV)/.ready-test .venv-run/bench  ## measure throughput, delay, memory and start, beside a bare bot
 	BENCH_PYTHON=.venv-run/bin/python $(BIN)/python -m bench $(NAMES)
 
+bench-memory: $(VENV)/.ready-test  ## measure what memory finds and costs; LOCOMO=FOLDER adds its conversations
+	$(BIN)/python -m bench memory
+
 lock: $(VENV)/.ready-test  ## resolve the dependencies anew and write the lock files
 	./requirements/lock
 
@@ -43,7 +46,7 @@ $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.ready: $(BIN)/python requirements/run.txt pyproject.toml
-	@echo "Setting up $(VENV): about 50 packages, once…"
+	@echo "Setting up $(VENV): about 60 packages, once…"
 	@$(PIP) install --quiet --require-hashes -r requirements/run.txt
 	@$(PIP) install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@

@@ -7,6 +7,9 @@ from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
 from adapters.testing import FakeAdapter
 from agents.testing import ScriptedModel
 from bench import in_process
@@ -19,18 +22,27 @@ from memory.clock import Clock
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("gateway", "adapters", "agents", "memory")
+SETS = (
+    ("with Telegram", ("telegram",), ("< 130", "< 60")),
+    ("with all platforms and the local embedder", ("telegram", "discord", "slack", "local"), ("< 400", "")),
+)
 
 
-def run_packages() -> dict[str, float]:
-    """Return the installed packages of the run lock that this platform has, with their size in MB."""
-    names = {line.split("==")[0] for line in (ROOT / "requirements/run.txt").read_text().splitlines() if "==" in line}
-    sizes = {}
-    for name in sorted(names):
-        try:
-            files = metadata.distribution(name).files or []
-        except metadata.PackageNotFoundError:
-            continue  # locked for another platform
-        sizes[name] = sum(path.stat().st_size for file in files if (path := Path(str(file.locate()))).exists()) / 1e6
+def packages_of(*extras: str) -> dict[str, float]:
+    """Return what `scrubjay` needs with these extras on this platform, all the way down, with its size in MB."""
+    wanted, sizes = [("scrubjay", frozenset(extras))], dict[str, float]()
+    while wanted:
+        name, chosen = wanted.pop()
+        if name in sizes:
+            continue
+        distribution = metadata.distribution(name)
+        files = (Path(str(file.locate())) for file in distribution.files or [])
+        sizes[name] = sum(path.stat().st_size for path in files if path.exists()) / 1e6
+        for line in distribution.requires or []:
+            needed = Requirement(line)
+            if needed.marker is None or any(needed.marker.evaluate({"extra": extra}) for extra in ("", *chosen)):
+                wanted.append((canonicalize_name(needed.name), frozenset(needed.extras)))
+    del sizes["scrubjay"]
     return sizes
 
 
@@ -58,9 +70,10 @@ async def hello_prompt() -> int:
 
 async def measure() -> None:
     """Print the figures."""
-    sizes = await asyncio.to_thread(run_packages)
-    row("installed with Telegram", sum(sizes.values()), "MB", aim="< 130")
-    row("packages", len(sizes), "", aim="< 60")
+    for label, extras, aims in SETS:
+        sizes = await asyncio.to_thread(packages_of, *extras)
+        row(f"installed {label}", sum(sizes.values()), "MB", aim=aims[0])
+        row(f"packages {label}", len(sizes), "", aim=aims[1])
     largest = sorted(sizes.items(), key=lambda item: -item[1])[:5]
     say("  the largest: " + ", ".join(f"{name} {size:.0f} MB" for name, size in largest))
     lines = sum(p.read_text().count("\n") for package in PACKAGES for p in (ROOT / package).rglob("*.py"))
