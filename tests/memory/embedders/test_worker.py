@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -59,6 +60,27 @@ async def test_the_model_is_loaded_by_the_first_text_and_only_once() -> None:
     assert before == []
     assert len(loads) == 1
     assert loads[0].startswith("embedder")
+
+
+async def test_a_model_that_nobody_needs_is_let_go_of_and_loaded_again_when_somebody_does() -> None:
+    gone = threading.Event()
+    loads = 0
+
+    def load() -> Lengths:
+        nonlocal loads
+        loads += 1
+        encoder = Lengths()
+        weakref.finalize(encoder, gone.set)
+        return encoder
+
+    embedder = LocalEmbedder(load, model="lengths", identity="local/lengths/1", idle_seconds=0.01)
+    await embedder.embed(["text"], kind="query")
+    assert await asyncio.to_thread(gone.wait, 20)
+    rows = await embedder.embed(["text"], kind="query")
+    await embedder.close()
+
+    assert loads == 2
+    assert rows.shape == (1, 2)
 
 
 async def test_a_vector_has_unit_length_and_its_own_row() -> None:
