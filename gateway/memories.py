@@ -61,7 +61,9 @@ def build_embedder(config: Config, home: Home, clock: Clock) -> Embedder | None:
         return _local_embedder(home, chosen.model)
     except EmbedderUnusable as error:
         log.warning("memory is searched by words only: %s", error, extra={"action": "no_embedder"})
-        return MissingEmbedder(chosen.provider, chosen.model or "", str(error))
+        return MissingEmbedder(
+            chosen.provider, Path(chosen.model or "").name, str(error)
+        )  # of a folder, no more than its name
 
 
 def _require_packages() -> None:

@@ -2,9 +2,10 @@
 
 import asyncio
 import json
+import re
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import asdict
 from typing import Any
@@ -19,10 +20,12 @@ from gateway.memories import open_memories
 from gateway.tasks import task_scope
 from memory.base import Progress, Result, Status
 from memory.clock import SystemClock, zone_named
-from memory.engine import Memory
+from memory.engine import NO_EMBEDDER, Memory
 from memory.shelves import OWNER, Audience
 
 _SAY_SECONDS = 5.0  # between two lines about progress, where there is no terminal
+
+_CONTROL = re.compile(r"[\x7f-\x9f]")  # those that JSON leaves as they are
 
 Report = Callable[[Progress], None]
 
@@ -40,7 +43,7 @@ def search_here(
                 query, Audience(OWNER), limit=limit or config.memory.search.max_results, explain=explain
             )
         if as_json:
-            print_line(json.dumps(told(answer), ensure_ascii=False, indent=2))
+            print_json(told(answer))
             return 0
         print_line("\n\n".join(_shown(result) for result in answer.results) or NOTHING)
         for remark in (WEAK if answer.weak else None, answer.degraded):
@@ -59,14 +62,14 @@ def _shown(result: Result) -> str:
 
 
 def index_here(config: Config, home: Home, agent: str, *, force: bool) -> int:
-    """Index and embed an agent's memory, showing how far it is; the exit code is 1 if an embedder was set and failed."""
+    """Index and embed an agent's memory, showing how far it is; the exit code is 1 if it is less than it was set to be."""
 
     async def work() -> int:
         async with _memory(config, home, agent) as memory:
             with progress() as report:
                 status = await memory.index(force=force, report=report)
         print_line("\n".join(_lines(agent, status)))
-        return 1 if status.degraded is not None and config.memory.embedder.provider != "none" else 0
+        return 0 if status.degraded is None or NO_EMBEDDER in status.degraded else 1
 
     return _run(work())
 
@@ -78,7 +81,7 @@ def status_here(config: Config, home: Home, agent: str, *, as_json: bool) -> int
         async with _memory(config, home, agent) as memory:
             status = await memory.status()
         if as_json:
-            print_line(json.dumps({"agent": agent, **asdict(status)}, ensure_ascii=False, indent=2))
+            print_json({"agent": agent, **asdict(status)})
         else:
             print_line("\n".join(_lines(agent, status)))
         return 0
@@ -177,8 +180,16 @@ def _run(work: Coroutine[Any, Any, int]) -> int:
 
 
 def print_line(text: str) -> None:
-    """Print what was asked for."""
-    sys.stdout.write(f"{printable(text)}\n")
+    """Print what was asked for; signs that the terminal's encoding lacks, by their numbers."""
+    encoding = sys.stdout.encoding
+    sys.stdout.write(f"{printable(text)}\n".encode(encoding, "backslashreplace").decode(encoding))
+
+
+def print_json(value: Mapping[str, Any]) -> None:
+    """Print JSON for other programs: control characters, which `printable` would drop, as their numbers."""
+    is_utf8 = sys.stdout.encoding.lower().replace("-", "") == "utf8"
+    text = json.dumps(value, ensure_ascii=not is_utf8, indent=2)
+    print_line(_CONTROL.sub(lambda sign: f"\\u{ord(sign[0]):04x}", text))
 
 
 def say(text: str) -> None:

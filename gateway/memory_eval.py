@@ -1,7 +1,6 @@
 """`scrubjay memory eval`: measures how much a memory finds, on the built-in set or on one's own questions."""
 
 import asyncio
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,13 +10,12 @@ from gateway.config import Config
 from gateway.home import Home
 from gateway.logs import start_logging
 from gateway.memories import build_embedder
-from gateway.memory_cli import print_line, progress, say
+from gateway.memory_cli import print_json, print_line, progress, say
 from memory.base import RankingName
 from memory.clock import SystemClock, zone_named
 from memory.evaluation.measure import read_questions
 from memory.evaluation.run import Setting, evaluate, evaluate_builtin, expected, worse
 
-DEFAULT_KS = (5, 6, 10)
 _NAMES = {"question": "MemoryBank, Chinese", "english": "MemoryBank, English questions on Chinese notes"}
 
 Reports = Mapping[str, Mapping[str, Any]]
@@ -38,7 +36,6 @@ class Wanted:
 
 def evaluate_here(config: Config, home: Home, wanted: Wanted) -> int:
     """Measure, print the figures, and return the exit code: 1 if the built-in set has become worse than it should be."""
-    home.prepare()
     start_logging(config, level="error")
     try:
         return asyncio.run(_evaluate(config, home, wanted))
@@ -47,17 +44,19 @@ def evaluate_here(config: Config, home: Home, wanted: Wanted) -> int:
 
 
 async def _evaluate(config: Config, home: Home, wanted: Wanted) -> int:
+    asked = {wanted.field: read_questions(wanted.questions, field=wanted.field)} if wanted.questions else {}
     if wanted.embedder is not None:
         chosen = config.memory.embedder.model_copy(update={"provider": wanted.embedder})
         config = config.model_copy(update={"memory": config.memory.model_copy(update={"embedder": chosen})})
+    if config.memory.embedder.provider == "local":
+        home.prepare()  # its model is kept there
     embedder = build_embedder(config, home, SystemClock(zone_named(config.timezone)))
     setting = Setting(embedder, wanted.ranking, wanted.ks)
     try:
         with progress() as tell:
-            if wanted.workspace is None or wanted.questions is None:
+            if wanted.workspace is None:
                 reports: Reports = await evaluate_builtin(setting, tell=tell)
             else:
-                asked = {wanted.field: read_questions(wanted.questions, field=wanted.field)}
                 reports = await evaluate(wanted.workspace, asked, setting, tell=tell)
     finally:
         if embedder is not None:
@@ -72,7 +71,7 @@ async def _evaluate(config: Config, home: Home, wanted: Wanted) -> int:
 def _show(wanted: Wanted, reports: Reports) -> None:
     if wanted.as_json:
         alone = next(iter(reports.values())) if wanted.workspace is not None else reports
-        print_line(json.dumps(alone, ensure_ascii=False, indent=2))
+        print_json(alone)
         return
     columns = [*(f"recall@{k}" for k in wanted.ks), "mrr", "tool_recall", "weak"]
     for name, report in reports.items():

@@ -20,7 +20,7 @@ from memory.stopwords import stop_words
 __all__ = ["QUERY_TERMS", "TERM_CHARACTERS", "content_words", "language_of", "match_expression", "query_terms", "terms"]
 
 TERM_CHARACTERS = 64
-QUERY_TERMS = 512  # FTS5 reads an expression in time that grows with the square of its terms
+QUERY_TERMS = 128  # FTS5 reads an expression in time that grows with the square of its terms
 
 _Pair = tuple[str, str]  # a word or sign as it is folded, and its term
 

@@ -1,16 +1,16 @@
 """Candidates: the passages that a question could mean, by words and by meaning, with both scores; read from the index."""
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from memory.analyser import content_words, language_of, match_expression, query_terms
 from memory.analyser import terms as analysed
 from memory.dates import asked_dates
-from memory.index.passages import shelf_term
+from memory.index.passages import Kind, shelf_term
 from memory.index.vectors import QueryVectors, decode, signs
 from memory.ranking import Candidate, Leg, Statistics
 from memory.shelves import Audience
@@ -20,12 +20,13 @@ if TYPE_CHECKING:
     from memory.embedders.base import Vectors
     from memory.index.vectors import Vector
 
-Kind = Literal["chunk", "entry"]
-
 _PLURAL: Mapping[Kind, str] = {"chunk": "chunks", "entry": "entries"}
 POOL = 60  # candidates of each leg, whatever the number of results
+QUERY_CHARACTERS = 10_000  # of a longer question, half of them from either end are read
+_WORDED = 300  # passages of a shelf that are looked up by words, for the best of them to be candidates
 _NEAR = 120  # so many are nearest by their signs; the best of them by their numbers are candidates
 _MANY = 5_000  # passages, from where on a search saves work
+_FEW_TERMS = 32  # are sooner counted one by one than all terms of a passage
 _COMMON = 0.05  # among many passages, a term that this share of them has finds nothing by itself
 
 
@@ -54,6 +55,12 @@ class Question:
         return f'(shelf : "{shelf_term(self.shelf)}") AND ({words})' if self.shelf is not None else words
 
 
+def cut_query(query: str) -> str:
+    """Return what is read of a question: what is asked stands before or after what was pasted into it."""
+    half = QUERY_CHARACTERS // 2
+    return query if len(query) <= QUERY_CHARACTERS else f"{query[:half]} … {query[-half:]}"
+
+
 @dataclass(frozen=True, slots=True)
 class Cosines:
     """How near a passage is to the question: `centred` after the means of their languages are taken away, and `raw`."""
@@ -65,19 +72,30 @@ class Cosines:
 def find_candidates(tx: Transaction, question: Question, kind: Kind) -> Leg:
     """Return the best by words and the nearest in meaning of one kind of passage, on the question's shelf only."""
     statistics = _statistics(tx, question, kind)
-    worded: set[int] = set()
-    if question.terms:
-        expression = question.expression(_finding(question.terms, statistics))
-        worded.update(row["id"] for row in tx.all(f"{_PLURAL[kind]}_with_words", expression=expression, most=POOL))
+    worded = _with_words(tx, question, kind, statistics)
     cosines: dict[int, Cosines] = {}
     if question.vectors is not None:
-        space = _Space.of(tx, question.vectors, question.language, kind)
+        space = _Space.of(tx, question, question.vectors, kind)
         cosines = space.cosines(tx, worded | _near_by_signs(tx, question, space))
     meant = sorted(cosines, key=lambda id_: -cosines[id_].centred)[:POOL]
     rows = tx.all(f"{kind}_rows", ids=json.dumps([*worded.union(meant)]), shelf=question.shelf)
-    spaced = [(term, f" {term} ") for term in question.terms]
-    found = [_candidate(row, question.content, spaced, statistics, cosines.get(row["id"])) for row in rows]
+    found = [_candidate(row, question, statistics, cosines.get(row["id"])) for row in rows]
     return Leg(found, statistics.ideal)
+
+
+def _with_words(tx: Transaction, question: Question, kind: Kind, statistics: Statistics) -> set[int]:
+    """Return the best by words. FTS5 orders by how frequent words are on all shelves together, so of one shelf it is asked
+    for many more, and the best of these are chosen by how frequent words are on this one."""
+    if not question.terms:
+        return set()
+    expression = question.expression(_finding(question.terms, statistics))
+    most = POOL if question.shelf is None else _WORDED
+    found = [row["id"] for row in tx.all(f"{_PLURAL[kind]}_with_words", expression=expression, most=most)]
+    if len(found) <= POOL:
+        return set(found)
+    rows = tx.all(f"{kind}_rows", ids=json.dumps(found), shelf=question.shelf)
+    scores = {row["id"]: statistics.bm25(_counts(row, question.terms), row["length"]) for row in rows}
+    return set(sorted(scores, key=lambda id_: (-scores[id_], id_))[:POOL])
 
 
 def _finding(terms: Sequence[str], statistics: Statistics) -> Sequence[str]:
@@ -90,7 +108,7 @@ def _finding(terms: Sequence[str], statistics: Statistics) -> Sequence[str]:
 
 
 def _near_by_signs(tx: Transaction, question: Question, space: "_Space") -> set[int]:
-    given = {"signs": signs(space.query), "most": _NEAR}
+    given = {"signs": signs(space.near), "most": _NEAR}
     if question.shelf is None:
         rows = tx.all(f"{_PLURAL[space.kind]}_near", **given)
     else:
@@ -98,15 +116,8 @@ def _near_by_signs(tx: Transaction, question: Question, space: "_Space") -> set[
     return {row["id"] for row in rows}
 
 
-def _candidate(
-    row: Row,
-    content: frozenset[str],
-    spaced: Sequence[tuple[str, str]],
-    statistics: Statistics,
-    cosines: Cosines | None,
-) -> Candidate:
-    held = f" {row['terms']} "  # two blanks part the terms, so that each has its own on both sides
-    counts = {term: n for term, between in spaced if (n := held.count(between))}
+def _candidate(row: Row, question: Question, statistics: Statistics, cosines: Cosines | None) -> Candidate:
+    counts = _counts(row, question.terms)
     return Candidate(
         id=row["id"],
         file=row["file"],
@@ -115,10 +126,19 @@ def _candidate(
         end_line=row["end_line"],
         language=row["language"],
         bm25=statistics.bm25(counts, row["length"]),
-        holds=not content.isdisjoint(counts),
+        holds=not question.content.isdisjoint(counts),
         cosine=None if cosines is None else cosines.centred,
         raw=None if cosines is None else cosines.raw,
     )
+
+
+def _counts(row: Row, terms: Sequence[str]) -> dict[str, int]:
+    """Return how often a passage has each of the question's terms that it has."""
+    if len(terms) > _FEW_TERMS:
+        every = Counter(row["terms"].split())
+        return {term: every[term] for term in terms if term in every}
+    held = f" {row['terms']} "  # two blanks part the terms, so that each has its own on both sides
+    return {term: n for term in terms if (n := held.count(f" {term} "))}
 
 
 def _statistics(tx: Transaction, question: Question, kind: Kind) -> Statistics:
@@ -138,37 +158,40 @@ def _statistics(tx: Transaction, question: Question, kind: Kind) -> Statistics:
 
 @dataclass(frozen=True, slots=True)
 class _Space:
-    """The vectors of one kind of passage, and the question among them: raw, and centred to unit length."""
+    """The vectors of one kind of passage, and the question among them, centred: `near` as the stored signs are, `query` as
+    cosines are compared. `centres` of a shelf that is not the owner's are none: those of all shelves together would let
+    its scores tell what others write about, so it has the means that ship."""
 
     kind: Kind
-    identity: str
-    raw: "Vector"
+    asked: QueryVectors
+    near: "Vector"
     query: "Vector"
     centres: "Mapping[str, Vector]"
-    vectors: QueryVectors
 
     @classmethod
-    def of(cls, tx: Transaction, vectors: QueryVectors, language: str, kind: Kind) -> "_Space":
+    def of(cls, tx: Transaction, question: Question, asked: QueryVectors, kind: Kind) -> "_Space":
         import numpy as np
 
         stored = tx.all("centres_of", kind=kind)
-        centres = {row["language"]: np.frombuffer(row["vector"], np.float32) for row in stored}
-        moved = vectors.vector - centres.get(language, vectors.calibration.mean(language))
-        return cls(kind, vectors.identity, vectors.vector, _units(moved[None])[0], centres, vectors)
+        all_ = {row["language"]: np.frombuffer(row["vector"], np.float32) for row in stored}
+        mean = asked.calibration.mean(question.language)
+        near = _units((asked.vector - all_.get(question.language, mean))[None])[0]
+        if question.shelf is None:
+            return cls(kind, asked, near, near, all_)
+        return cls(kind, asked, near, _units((asked.vector - mean)[None])[0], {})
 
     def cosines(self, tx: Transaction, ids: Iterable[int]) -> dict[int, Cosines]:
         """Return the cosines of those passages that have a vector."""
-
-        rows = tx.all(f"{self.kind}_vectors", identity=self.identity, ids=json.dumps([*ids]))
+        rows = tx.all(f"{self.kind}_vectors", identity=self.asked.identity, ids=json.dumps([*ids]))
         if not rows:
             return {}
         stored = decode([row["vector"] for row in rows])
-        raw = stored @ self.raw
+        raw = stored @ self.asked.vector
         by_language: dict[str, list[int]] = defaultdict(list)
         for at, row in enumerate(rows):
             by_language[row["language"]].append(at)
         for language, places in by_language.items():
-            stored[places] -= self.centres.get(language, self.vectors.calibration.mean(language))
+            stored[places] -= self.centres.get(language, self.asked.calibration.mean(language))
         centred = _units(stored) @ self.query
         pairs = zip(rows, centred.tolist(), raw.tolist(), strict=True)
         return {row["id"]: Cosines(near, raw_) for row, near, raw_ in pairs}

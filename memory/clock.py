@@ -2,7 +2,10 @@
 
 import asyncio
 import time
+from collections.abc import Mapping
 from datetime import UTC, date, datetime
+from email.utils import parsedate_to_datetime
+from math import isfinite
 from typing import Protocol
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -67,3 +70,19 @@ def user_day(instant: datetime, zone: ZoneInfo) -> date:
 def day_note(instant: datetime, zone: ZoneInfo) -> str:
     """Return the name of that day's note, relative to a shelf: `memory/2026-01-26.md`."""
     return f"memory/{user_day(instant, zone).isoformat()}.md"
+
+
+def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
+    """Return the seconds that a server asks to be left alone (it says seconds, milliseconds or an HTTP date), or None."""
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        try:
+            seconds = float(headers.get(name, "")) * unit
+        except ValueError:
+            continue
+        return max(seconds, 0.0) if isfinite(seconds) else None
+    try:
+        until = parsedate_to_datetime(headers.get("retry-after", ""))
+    except ValueError:
+        return None
+    # An HTTP date is in GMT, whether it says so or not.
+    return max((until.replace(tzinfo=until.tzinfo or UTC) - now).total_seconds(), 0.0)

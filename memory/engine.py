@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memory.base import Answer, Progress, RankingName, SearchSettings, Status
+from memory.candidates import cut_query
 from memory.chunks import Chunking
 from memory.clock import Clock, user_day
 from memory.embedders.base import Embedder
@@ -28,8 +29,12 @@ from memory.shelves import Audience
 if TYPE_CHECKING:
     from memory.sqlite import Transaction
 
-_NO_EMBEDDER = "No embedder is set (memory.embedder.provider is none)."
+NO_EMBEDDER = "No embedder is set (memory.embedder.provider is none)."
 _NO_EXTENSION = "The packages numpy and sqlite-vec are not both there; install scrubjay[local], and restart."
+_DEAD_EXTENSION = "SQLite cannot load sqlite-vec; the log says why. Install scrubjay[local] anew, and restart."
+_BEHIND = "Not everything in memory can be found at this moment."  # these three say no more than that
+_BY_WORDS = "Memory is searched by words only."
+_BY_MEANING_IN_PART = "Not everything in memory can be found by meaning so far, but all of it by its words."
 _REPLACED = "The index was replaced again and again while it was searched; search once more."
 _TRIES = 3
 
@@ -120,8 +125,10 @@ class Memory:
         """Return what the notes that `audience` may read say on `query`, the best first; `unit` is for measuring.
 
         In the first five seconds it waits until all notes can be found by their words; after `touch`, until that file can
-        be found, two seconds at most. What is less than it could be is said in `degraded`, never raised.
+        be found, two seconds at most. What is less than it could be is said in `degraded`, never raised, and only to the
+        owner with the reason: it may name paths, or how much others have written.
         """
+        query = cut_query(query)
         await self._upkeep.caught_up()
         settings = self._settings if ranking is None else replace(self._settings, ranking=ranking)
         look = partial(
@@ -150,7 +157,10 @@ class Memory:
                 break
         else:
             trouble = _REPLACED
-        degraded = trouble or self._upkeep.degraded or asked.degraded
+        behind = trouble or self._upkeep.degraded
+        degraded = behind or asked.degraded
+        if degraded is not None and not audience.is_owner:
+            degraded = _BEHIND if behind else _BY_WORDS if asked.vectors is None else _BY_MEANING_IN_PART
         return Answer(found.results, self._provider, self._model, degraded, found.weak)
 
     def touch(self, path: str) -> None:
@@ -201,7 +211,9 @@ class Memory:
         return await self._questions.ask(query)
 
     def _words_only(self) -> str:
-        return by_words(_NO_EMBEDDER if self._embedder is None else _NO_EXTENSION)
+        if self._embedder is None:
+            return by_words(NO_EMBEDDER)
+        return by_words(_DEAD_EXTENSION if self._file.has_extension else _NO_EXTENSION)
 
     async def _looked(self, look: Callable[..., Awaitable[Found]], asked: Asked) -> Found:
         """Return what a search finds, unless its question and the vectors in use came to be of different models."""

@@ -8,6 +8,7 @@ from memory.cuts import ends_sentence, parts_of
 
 ENTRY_CHARACTERS = 700
 FEWEST_CHARACTERS = 16
+MOST_ENTRIES = 100_000  # of a file; one that says more single things is data, and would cost too much memory
 _TABLE_HEAD = 3  # lines: the header, the line under it, and the first row
 
 _Part = tuple[int, int, str]  # first line, last line (both 0-based), text
@@ -26,15 +27,16 @@ class Entry:
     headings: tuple[str, ...]
 
 
-def split_entries(text: str, *, limit: int = ENTRY_CHARACTERS) -> list[Entry]:
+def split_entries(text: str, *, limit: int = ENTRY_CHARACTERS, most: int = MOST_ENTRIES) -> list[Entry]:
     """Return the entries of a text in order; every line that is not blank, a heading or a rule is in exactly one, or in
     consecutive parts of one.
 
     An entry is a list item with its continuation (a nested item is one of its own), a paragraph, also a quoted one, code
     between fences, a comment, the front matter, a table of up to `limit` characters, or else a row of it, the first with
     the header. A heading is an entry if nothing is below it; one without text counts as a rule. What is longer than
-    `limit` characters is cut between lines, after a sentence if possible, and a line as `cuts.cut` says. ValueError for a
-    limit under 16.
+    `limit` characters is cut between lines, after a sentence if possible, and a line as `cuts.cut` says. Where that gives
+    more than `most` entries, the whole text is cut by its size alone, without regard to what its lines are. ValueError for
+    a limit under 16.
     """
     if limit < FEWEST_CHARACTERS:
         raise ValueError(f"An entry has room for {FEWEST_CHARACTERS} characters or more, not {limit}.")
@@ -55,6 +57,8 @@ def split_entries(text: str, *, limit: int = ENTRY_CHARACTERS) -> list[Entry]:
             continue
         has_content = True
         entries += _entries(lines, block, limit, titles)
+        if len(entries) > most:
+            return [Entry(start + 1, end + 1, part, ()) for start, end, part in _parts(lines, 0, len(lines), limit)]
     return entries if has_content else entries + _of_bare_heading(lines, path, limit)
 
 

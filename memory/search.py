@@ -1,10 +1,13 @@
 """Search: from a question to the lines that answer it, within what an audience may see."""
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from itertools import islice, takewhile
 from json import dumps
+from operator import itemgetter
 from typing import Literal
 
 from memory.base import MAX_RESULTS, Result, SearchSettings
@@ -49,21 +52,25 @@ async def search(
     Without `vectors` the search goes by words only. `min_score` is for the ranking `classic`. Fewer results are the first of
     more. `unit` `chunk` gives whole chunks instead of the lines around the best entries.
     """
-    question = Question.of(query, audience, today=today, vectors=vectors)
-    if settings.ranking == "words":
-        question = replace(question, vectors=None)
-    elif settings.ranking == "vectors":
-        question = replace(question, terms=())
     limit = min(limit, MAX_RESULTS)
-    if limit < 1 or not (question.terms or question.vectors):
-        return Found(())
     least = settings.min_score if min_score is None else min_score
-    return await database.run(_Search(question, settings, least, today, limit, unit, explain).run)
+
+    def look(tx: Transaction) -> Found:
+        question = Question.of(query, audience, today=today, vectors=vectors)
+        if settings.ranking == "words":
+            question = replace(question, vectors=None)
+        elif settings.ranking == "vectors":
+            question = replace(question, terms=())
+        if not (question.terms or question.vectors):
+            return Found(())
+        return _Search(question, settings, least, today, limit, unit, explain).run(tx)
+
+    return await database.run(look) if limit > 0 else Found(())
 
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """One search; `run` is its job in the database's thread."""
+    """One search, in the database's thread."""
 
     question: Question
     settings: SearchSettings
@@ -161,6 +168,7 @@ class _Shown:
         self._shelf = shelf
         self._scores = {(entry.file, entry.ordinal): scores[entry.id].score for entry in entries}
         self._ordinals: defaultdict[int, set[int]] = defaultdict(set)
+        self._lines: dict[int, list[Row]] = {}  # of a file's entries: where they stand
 
     def chunk(self, chunk: Candidate) -> Window:
         """Return a whole chunk."""
@@ -182,8 +190,10 @@ class _Shown:
 
     def _best_of(self, chunk: Candidate) -> int | None:
         """Return the best entry of a chunk that is not shown yet, the first one if none of them is a candidate."""
-        within = self._tx.all(
-            "entries_within", file=chunk.file, first=chunk.start_line, last=chunk.end_line, shelf=self._shelf
-        )
-        left = [row["ordinal"] for row in within if row["ordinal"] not in self._ordinals[chunk.file]]
+        if chunk.file not in self._lines:  # once, because there may be a hundred thousand
+            self._lines[chunk.file] = self._tx.all("entries_of_file", file=chunk.file, shelf=self._shelf)
+        rows = self._lines[chunk.file]
+        within = islice(rows, bisect_left(rows, chunk.start_line, key=itemgetter("start_line")), None)
+        ordinals = [row["ordinal"] for row in takewhile(lambda row: row["end_line"] <= chunk.end_line, within)]
+        left = [ordinal for ordinal in ordinals if ordinal not in self._ordinals[chunk.file]]
         return max(left, key=lambda ordinal: self._scores.get((chunk.file, ordinal), 0.0), default=None)

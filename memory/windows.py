@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from itertools import pairwise
 
 from memory.base import SNIPPET_CHARACTERS
 
@@ -35,17 +36,19 @@ def grow(
     """Return the window that grows from the entry `seed` towards the better neighbour while the text fits into `room`.
 
     `pieces` are entries of one file in order, `seed` among them; those in `shown` stay out. Of neighbours that are equally
-    good the later one is taken. An entry that alone is longer than `room` is cut at its end.
+    good the later one is taken. A part of a line is joined with parts of this line only, so that a window shows either
+    whole lines or a part of one. An entry that alone is longer than `room` is cut at its end.
     """
-    at = {piece.ordinal: piece for piece in pieces}
+    at = {piece.ordinal: piece for piece in pieces if piece.ordinal == seed or piece.ordinal not in shown}
+    partial = _parts_of_lines(pieces)
     first = last = seed
     size = len(at[seed].text)
     while True:
         before, after = at.get(first - 1), at.get(last + 1)
         options = []
-        if after and after.ordinal not in shown and size + len(after.lead) + len(after.text) <= room:
+        if after and _join(at[last], after, partial) and size + len(after.lead) + len(after.text) <= room:
             options.append((after.score, 1, len(after.lead) + len(after.text)))
-        if before and before.ordinal not in shown and size + len(before.text) + len(at[first].lead) <= room:
+        if before and _join(before, at[first], partial) and size + len(before.text) + len(at[first].lead) <= room:
             options.append((before.score, 0, len(before.text) + len(at[first].lead)))
         if not options:
             break
@@ -54,6 +57,19 @@ def grow(
         first, last = (first, last + 1) if later else (first - 1, last)
     text = at[first].text + "".join(at[n].lead + at[n].text for n in range(first + 1, last + 1))
     return _cut(at[first].start_line, at[last].end_line, text, range(first, last + 1), room)
+
+
+def _parts_of_lines(pieces: Sequence[Piece]) -> set[int]:
+    """Return the ordinals of the pieces that share a line with a neighbour."""
+    shared = [(one.ordinal, other.ordinal) for one, other in pairwise(pieces) if one.end_line == other.start_line]
+    return {ordinal for pair in shared for ordinal in pair}
+
+
+def _join(one: Piece, other: Piece, partial: AbstractSet[int]) -> bool:
+    """Tell whether two neighbours may stand in one window: two with whole lines, or two parts of the same line."""
+    if one.ordinal in partial or other.ordinal in partial:
+        return one.end_line == other.start_line
+    return True
 
 
 def _cut(start_line: int, end_line: int, text: str, ordinals: range, room: int) -> Window:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from agents.base import ModelEvent, Request, Response, TextDelta
 from agents.errors import ModelError, ModelRejected, ModelUnauthorized, ModelUnavailable, ModelUnusable
-from agents.providers.messages_refusals import BAD_ADDRESS, detail_of, masked, refusal, retry_after
+from agents.providers.messages_refusals import BAD_ADDRESS, detail_of, masked, refusal
 from agents.providers.messages_request import body_of
 from agents.providers.messages_stream import StreamReader
-from memory.clock import Clock
+from memory.clock import Clock, retry_after
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic, AsyncStream

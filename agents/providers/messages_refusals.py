@@ -1,10 +1,7 @@
 """What a server of the Messages API says when it gives no answer, told apart by what we do about it. Pure."""
 
 import re
-from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
-from math import isfinite
+from collections.abc import Iterable
 
 from agents.errors import ContextOverflow, ModelError, ModelRejected, ModelUnauthorized, ModelUnavailable, ModelUnusable
 
@@ -72,22 +69,6 @@ def detail_of(status: int, body: object, request_id: str | None) -> str:
     kind, message = kind_and_message(body)
     said = f"{kind}: {message}" if kind or message else f"not an error of the Messages API: {str(body)[:200]!r}"
     return f"{status} {said} (request {request_id})" if request_id else f"{status} {said}"
-
-
-def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Return the seconds that the server asks us to wait (it says seconds, milliseconds or an HTTP date), or None."""
-    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        try:
-            seconds = float(headers.get(name, "")) * unit
-        except ValueError:
-            continue
-        return max(seconds, 0.0) if isfinite(seconds) else None
-    try:
-        date = parsedate_to_datetime(headers.get("retry-after", ""))
-    except ValueError:
-        return None
-    # An HTTP date is in GMT, whether it says so or not.
-    return max((date.replace(tzinfo=date.tzinfo or UTC) - now).total_seconds(), 0.0)
 
 
 def masked(text: str, secrets: Iterable[str] = ()) -> str:

@@ -30,7 +30,7 @@ async def _search(context: ToolContext, given: Mapping[str, Any]) -> str:
 def _within_a_result(answer: Answer) -> str:
     """Return an answer as JSON, without the last finds where all of them are too long for one result."""
     shown = len(answer.results)
-    while len(text := as_json(told(answer, shown))) > RESULT_CHARACTERS:
+    while len(text := as_json(told(answer, shown))) > RESULT_CHARACTERS and shown:
         shown -= 1
     return text
 

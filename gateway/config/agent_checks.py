@@ -95,6 +95,9 @@ def _memory(case: Case) -> Iterator[Finding]:
             f"overlap_tokens must be less than half of chunk_tokens: {memory.overlap_tokens} is not less than {half}"
         )
         yield _finding(case, ("memory", "overlap_tokens"), (("memory", "chunk_tokens"),), sentence)
+    if not (memory.search.vector_weight or memory.search.text_weight):
+        weights: tuple[KeyPath, ...] = tuple(("memory", "search", name) for name in ("vector_weight", "text_weight"))
+        yield Finding(weights[0], "vector_weight and text_weight must not both be 0", also=weights)
     if trim.head_chars + trim.tail_chars > trim.max_chars:
         at: KeyPath = ("pruning", "soft_trim")
         parts: tuple[KeyPath, ...] = tuple((*at, name) for name in ("max_chars", "head_chars", "tail_chars"))

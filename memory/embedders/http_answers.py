@@ -5,12 +5,11 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
-from math import isfinite
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from memory.clock import retry_after
 from memory.errors import EmbedderError, EmbedderUnavailable, EmbedderUnusable, TextRefused
 
 if TYPE_CHECKING:
@@ -132,21 +131,6 @@ def said_in(value: Any) -> str:
 def masked(text: str, key: str) -> str:
     """Return `text` with the key as `***`."""
     return text.replace(key, "***") if key else text
-
-
-def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Return how many seconds the server asks to be left alone (told in seconds, milliseconds or as a date), or None."""
-    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        try:
-            seconds = float(headers.get(name, "")) * unit
-        except ValueError:
-            continue
-        return max(seconds, 0.0) if isfinite(seconds) else None
-    try:
-        until = parsedate_to_datetime(headers.get("retry-after", ""))
-    except ValueError:
-        return None
-    return max((until.replace(tzinfo=until.tzinfo or UTC) - now).total_seconds(), 0.0)
 
 
 def _failure(server: Server, status: int, said: str, wait: float | None) -> EmbedderError:

@@ -38,7 +38,7 @@ class _AfterNotes(SystemClock):
 
     def __init__(self, workspace: Path) -> None:
         super().__init__(zone_named("UTC"))
-        days = [day for file in workspace.rglob("*.md") if (day := day_of(file.name))]
+        days = [day for file in workspace.rglob("*.md") if (day := day_of(file.name)) and day < date.max]
         self._now = datetime.combine(max(days, default=date(2000, 1, 1)), time(12), UTC) + timedelta(days=1)
 
     def now(self) -> datetime:

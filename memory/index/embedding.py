@@ -31,6 +31,7 @@ _ITEMS = 32
 # for so much. A server is given more, because each request pays for its way there and back.
 _LOCAL_CHARACTERS = 6_000
 _REMOTE_CHARACTERS = 60_000
+_LITTLE = 64  # passages: a second's work
 _LENGTHS = 3  # dimensions within one pass that are borne with
 _NO_NUMBERS = "The embedder gave no usable numbers for it."
 
@@ -73,6 +74,7 @@ class Embedding:
         self._again = asyncio.Event()
         self._rest_seconds = rest_seconds
         self._hurry = asyncio.Event()
+        self._has_begun = self._is_switching = False
 
     @property
     def refused(self) -> Mapping[bytes, str]:
@@ -81,8 +83,17 @@ class Embedding:
 
     @property
     def is_hurrying(self) -> bool:
-        """Whether files that are urgent have passages without a vector."""
-        return bool(self._urgent)
+        """Whether vectors are worth waiting for: urgent files lack some, or so few passages do that it is soon done. While
+        those of an old model serve, nobody waits for the new ones."""
+        if self._urgent:
+            return True
+        is_at_work = self._news.is_set() or self._working.locked() or not self._has_begun
+        is_little = not self._is_counted or self.counts.pending <= _LITTLE
+        return is_at_work and is_little and self.trouble is None and not self._is_switching
+
+    def hasten(self) -> None:
+        """End the rest at the start: somebody asks."""
+        self._hurry.set()
 
     def wake(self, *, urgent: str | None = None) -> None:
         """Tell that passages have come or gone; those of the file `urgent` get their vectors before all others."""
@@ -108,6 +119,7 @@ class Embedding:
         while True:
             self._news.clear()
             self._again.clear()
+            self._has_begun = True
             try:
                 await self.catch_up()
             except IndexReplaced:
@@ -128,7 +140,7 @@ class Embedding:
                     await within(self._clock, seconds, event.wait())
 
     async def catch_up(self, *, anew: bool = False, report: Report = lambda counts: None) -> None:
-        """Embed whatever lacks a vector now; with `anew`, forget first what is there.
+        """Embed whatever lacks a vector now; with `anew` everything, and what is there serves until then.
 
         Raises `EmbedderError` and `DatabaseError`, which it also keeps as `trouble`, and `IndexReplaced`.
         """
@@ -137,7 +149,7 @@ class Embedding:
             try:
                 if anew:
                     self._refused.clear()
-                    await self.models.forget()
+                    await self.models.begin_anew()
                 await self._pass(report)
                 self.trouble = None
                 is_done = True
@@ -153,6 +165,9 @@ class Embedding:
 
     async def _pass(self, report: Report) -> None:
         for _ in range(_LENGTHS):
+            used = await self.models.in_use()
+            self._is_switching = used is not None and used.embedder != self._embedder.identity
+            self.changed()
             model = await self.models.target()
             try:
                 await self._embed_all(model, report)

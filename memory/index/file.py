@@ -75,6 +75,11 @@ class IndexFile:
         return index
 
     @property
+    def has_extension(self) -> bool:
+        """Whether numpy and the extension of SQLite are installed, if they work or not."""
+        return bool(self._extension)
+
+    @property
     def can_compare(self) -> bool:
         """Whether vectors can be used: the extension of SQLite and numpy are there."""
         return self._open is not None and bool(self._open.writer.extensions)
@@ -153,12 +158,13 @@ class IndexFile:
         elif broken is not None and mark == broken.mark:
             self._move_aside()
         try:
-            writer = await self._connected()
+            writer = await self._connected(self._extension)
         except (DatabaseDamaged, DatabaseTooNew) as error:
             self._say("damaged" if isinstance(error, DatabaseDamaged) else "of a newer version", str(error))
             self._move_aside()
-            writer = await self._connected()
-        return _Open(writer, await self._connected(read_only=True), _mark(self._path))
+            writer = await self._connected(self._extension)
+        extensions = self._extension if writer.extensions else ()  # what cannot be loaded is said once
+        return _Open(writer, await self._connected(extensions, read_only=True), _mark(self._path))
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -169,12 +175,12 @@ class IndexFile:
             what = f"{self._path} cannot be used ({error.strerror or error})."
             raise DatabaseFull(f"{what} Make room on its disk, and look at the permissions of its folder.") from error
 
-    async def _connected(self, *, read_only: bool = False) -> Database:
+    async def _connected(self, extensions: tuple[str, ...], *, read_only: bool = False) -> Database:
         return await Database.open(
             self._path,
             migrations=self._migrations,
             statements=self._statements,
-            extensions=self._extension,
+            extensions=extensions,
             synchronous="NORMAL",
             read_only=read_only,
         )

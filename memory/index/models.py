@@ -79,15 +79,15 @@ class Models:
             self._target = None
             self._is_stale = True
 
-    async def forget(self) -> None:
-        """Forget all vectors of `embedder` and what is known of it."""
+    async def begin_anew(self) -> None:
+        """Have all vectors of `embedder` made anew, and what is known of it; those that are there serve until then."""
         self._target = None
-        await self._file.write(lambda tx: serving.forget(tx, self.embedder.identity))
+        await self._file.write(lambda tx: serving.begin_anew(tx, self.embedder.identity))
 
     async def serving(self, model: Model) -> Embedder | None:
         """Return the embedder whose vectors can be compared with those of `model`, None if it cannot be had."""
         if model.embedder == self.embedder.identity:
-            is_same = not self._is_stale and (self._target is None or self._target.identity == model.identity)
+            is_same = not self._is_stale and (self._target is None or self._target.dimension == model.dimension)
             return self.embedder if is_same else None
         async with self._building:
             if model.embedder not in self._old:

@@ -19,7 +19,7 @@ Kind = Literal["chunk", "entry"]
 
 KINDS: tuple[Kind, ...] = ("chunk", "entry")
 
-_VERSION = 1  # one more whenever files come out of the analyser or the cutting differently than before
+_VERSION = 2  # one more whenever files come out of the analyser or the cutting differently than before
 _PARTING = "  "  # each term has blanks of its own on both sides, so that neighbours are counted apart
 _MARKER = re.compile(r"\A\s*(?:[-*+•](?=\s)|\d{1,9}(?:[.)](?=\s)|[、．]))\s*(?:\[[ xX]\]\s+)?")
 

@@ -79,7 +79,8 @@ class Questions:
             return by_words(f"All passages are being embedded anew with “{new}”: {done} of {passages} so far.")
         if embedding.trouble is not None:
             return embedding.trouble
-        if passages - done > _PARTIAL * passages and embedder is embedding.models.embedder:
+        is_partial = embedder is embedding.models.embedder and model is not None and not model.is_former
+        if is_partial and passages - done > _PARTIAL * passages:
             return f"Only {done} of {passages} passages can be found by meaning so far, but all of them by their words."
         return None
 

@@ -5,7 +5,7 @@ their kind and language: a running mean that is drawn to the calibration's.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -22,21 +22,24 @@ FEWEST_MOVED = 16  # passages that come or go before a centre is moved
 
 _PAGE = 1_000
 _PLURAL: Mapping[Kind, str] = {"chunk": "chunks", "entry": "entries"}
+_FORMER = "/former"
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
     """An embedder as the index knows it. `embedder` is its own identity, `identity` says the dimension too, because that
-    can change behind a server's back: vectors of two of them are never compared."""
+    can change behind a server's back: vectors of two of them are never compared. `is_former` is one whose vectors are
+    being made anew by the same embedder, and serve until that is done."""
 
     embedder: str
     dimension: int
     calibration: Calibration
+    is_former: bool = False
 
     @property
     def identity(self) -> str:
         """What the cache and `meta` know it by."""
-        return f"{self.embedder}/{self.dimension}"
+        return f"{self.embedder}/{self.dimension}{_FORMER if self.is_former else ''}"
 
 
 def in_use(tx: "Transaction", *, can_compare: bool = True) -> Model | None:
@@ -53,7 +56,8 @@ def in_use(tx: "Transaction", *, can_compare: bool = True) -> Model | None:
 
 
 def known(tx: "Transaction", embedder: str) -> Model | None:
-    """Return what was learnt of an embedder; if it has changed its dimension, the model that is to be, not the old one."""
+    """Return what was learnt of an embedder; if it has changed its dimension, the model that is to be, not the old one,
+    and never one whose vectors are being made anew."""
     row = tx.one("embedder_known", embedder=embedder)
     return _model(row) if row is not None else None
 
@@ -71,13 +75,18 @@ def remember(tx: "Transaction", model: Model) -> None:
         tx.run("cache_prune_embedders")
 
 
-def forget(tx: "Transaction", embedder: str) -> None:
-    """Forget everything that was learnt of an embedder and by it."""
+def begin_anew(tx: "Transaction", embedder: str) -> None:
+    """Forget what was learnt of an embedder and by it, but for vectors that are in use: they serve as those of a former
+    model until all are made anew, whatever happens meanwhile."""
+    used = in_use(tx)
+    if used is not None and used.embedder == embedder and not used.is_former:
+        former = replace(used, is_former=True)
+        tx.run("embedder_rename", identity=used.identity, former=former.identity)
+        tx.run("cache_rename", identity=used.identity, former=former.identity)
+        tx.run("serving_set", identity=former.identity)
     while (model := known(tx, embedder)) is not None:
         tx.run("embedder_delete", identity=model.identity)
     tx.run("cache_prune_embedders")
-    if in_use(tx) is None:
-        tx.run("serving_delete")
 
 
 def install(tx: "Transaction", model: Model) -> None:
@@ -174,7 +183,8 @@ def _put_signs(tx: "Transaction", model: Model, kind: Kind, rows: "Sequence[Row]
 
 
 def _model(row: "Row") -> Model:
-    return Model(row["embedder"], row["dimension"], _calibration(row["calibration"]))
+    is_former = row["identity"].endswith(_FORMER)
+    return Model(row["embedder"], row["dimension"], _calibration(row["calibration"]), is_former)
 
 
 @lru_cache(maxsize=8)

@@ -20,6 +20,7 @@ TOUCHED_SECONDS = 2.0
 _LOSSES = 3  # one after the other, until something is wrong with the disk
 _PAUSE_SECONDS = 60.0
 _NOT_YET = "Memory is still being indexed; not all notes can be found yet."
+_TOUCHED_NOT_YET = "A file that was just written is still being indexed; what is new in it cannot be found yet."
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +56,9 @@ class Upkeep:
     @property
     def degraded(self) -> str | None:
         """Why the index is behind the notes, None if it is not known to be."""
-        behind = _NOT_YET if self._is_running and not self._is_scanned else None
+        behind = _TOUCHED_NOT_YET if self._touched else None
+        if self._is_running and not self._is_scanned:
+            behind = _NOT_YET
         return self._file.loss or self._trouble or behind
 
     async def run(self) -> None:
@@ -91,14 +94,17 @@ class Upkeep:
     async def caught_up(self) -> None:
         """Wait until the first scan is over, and what was touched has its words and vectors in the index; not for long.
 
-        Notes that take longer to be indexed hold up the searches of the first seconds, not every search until they are.
-        Where nothing runs in the background, what was touched is indexed here.
+        Notes that take longer to be indexed hold up the searches of the first seconds, not every search until they are. A
+        few vectors that are on their way are waited for as well. Where nothing runs in the background, what was touched is
+        indexed here.
         """
         await asyncio.sleep(0)  # `run`, if it was just made a task, begins
         if not self._is_running:
             await self._index_touched()
             return
         await self._until(lambda: self._is_scanned, self._begun_at + FIRST_SCAN_SECONDS - self._clock.monotonic())
+        if self._embedding is not None:
+            self._embedding.hasten()
         await self._until(self._is_settled, TOUCHED_SECONDS)
 
     async def reconcile(self, *, force: bool = False, report: Report | None = None) -> bool:

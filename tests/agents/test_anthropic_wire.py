@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from agents.base import Block, Message, Request, Response, ToolSpec, Usage, text_block, text_of
 from agents.errors import ContextOverflow, ModelError, ModelRejected, ModelUnauthorized, ModelUnavailable, ModelUnusable
-from agents.providers.messages_refusals import detail_of, masked, refusal, retry_after
+from agents.providers.messages_refusals import detail_of, masked, refusal
 from agents.providers.messages_request import body_of, parameters_of
 from agents.providers.messages_stream import StreamReader
+from memory.clock import retry_after
 from tests.emulators.messages.answers import Answer, ToolCall, events_of
 from tests.emulators.messages.prompt_cache import Counted
 from tests.emulators.messages.rules import complaint_about, marked_blocks

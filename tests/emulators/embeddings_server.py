@@ -5,11 +5,11 @@ import base64
 import json
 import struct
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
+
+from tests.emulators.http_server import HttpRequest, HttpServer, write_response
 
 _MOST_BYTES = 32 * 1024 * 1024
 
@@ -44,7 +44,7 @@ class Asked:
         return texts
 
 
-class EmbeddingsServer:
+class EmbeddingsServer(HttpServer):
     """Serves `POST /v1/embeddings` on 127.0.0.1 while entered.
 
     Fields other than `fields`, more than `most_items` texts, texts longer than `most_characters` and what `refuse` says
@@ -60,8 +60,8 @@ class EmbeddingsServer:
         base64: bool = False,
         fields: frozenset[str] = frozenset({"model", "input", "dimensions"}),
     ) -> None:
+        super().__init__()
         self.requests: list[Asked] = []
-        self.connections = 0
         self.model = model
         self.dimension = dimension
         self.api_key = api_key
@@ -72,31 +72,12 @@ class EmbeddingsServer:
         self.refuse: Callable[[str], bool] | None = None
         self.refusal = Reply(400, "The input is not valid.", "invalid_request_error")
         self.alter: Callable[[Entries], Entries] | None = None
-        self._held = 0
         self._replies: list[Reply] = []
-        self._released = asyncio.Event()
-        self._changed = asyncio.Condition()
-        self._open: set[asyncio.Task[None]] = set()
-        self._server: asyncio.Server | None = None
-
-    async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        assert self._server is not None
-        self._server.close()
-        for task in self._open:
-            task.cancel()
-        await asyncio.gather(*self._open, return_exceptions=True)
 
     @property
     def place(self) -> str:
         """Host and port."""
-        assert self._server is not None
-        return f"127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        return f"127.0.0.1:{self.port}"
 
     @property
     def base_url(self) -> str:
@@ -112,45 +93,17 @@ class EmbeddingsServer:
         """Let the next requests get these replies, each once."""
         self._replies += replies
 
-    def release(self) -> None:
-        """Let the answers that are held go, and all later ones."""
-        self._released.set()
-
-    async def holding(self, at_least: int = 1) -> None:
-        """Wait until `at_least` answers are held."""
-        async with self._changed:
-            await self._changed.wait_for(lambda: self._held >= at_least)
-
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._open.add(task)
-        self.connections += 1
-        try:
-            with suppress(ConnectionError, asyncio.IncompleteReadError):  # the client is gone, which it may be
-                while await self._exchange(reader, writer):
-                    pass
-        finally:
-            self._open.discard(task)
-            writer.close()
-
-    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """Read one request and answer it; False when the connection is not to be used again."""
-        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-        first, *lines = head.split("\r\n")
-        _, target, _ = first.split(" ", 2)
-        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines if line)}
-        raw = await reader.readexactly(int(headers.get("content-length", "0")))
-        self.requests.append(asked := Asked(target, headers, json.loads(raw)))
-        reply = self._replies.pop(0) if self._replies else self._complaint(asked, len(raw))
+    async def exchange(self, request: HttpRequest, writer: asyncio.StreamWriter) -> bool:
+        """Answer with vectors, a refusal, or what was scripted."""
+        self.requests.append(asked := Asked(request.target, request.headers, json.loads(request.raw)))
+        reply = self._replies.pop(0) if self._replies else self._complaint(asked, len(request.raw))
         if reply is not None and reply.hold:
-            async with self._changed:
-                self._held += 1
-                self._changed.notify_all()
-            await self._released.wait()
+            await self.hold()
         if reply is not None and reply.drop:
             return False
-        await _write(writer, reply, self._answer(asked) if reply is None or not _says(reply) else _words(reply))
+        body = self._answer(asked) if reply is None or not _says(reply) else _words(reply)
+        status, headers = (reply.status, dict(reply.headers)) if reply else (200, {})
+        await write_response(writer, status, body, reason="Said", headers=headers)
         return True
 
     def _complaint(self, asked: Asked, size: int) -> Reply | None:
@@ -191,10 +144,3 @@ def _words(reply: Reply) -> bytes:
         return reply.raw.encode()
     error = {"message": reply.message, "type": "invalid_request_error", "param": None, "code": reply.code}
     return json.dumps({"error": error}).encode()
-
-
-async def _write(writer: asyncio.StreamWriter, reply: Reply | None, body: bytes) -> None:
-    fields = {"content-type": "application/json", "content-length": str(len(body)), **(reply.headers if reply else {})}
-    head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
-    writer.write(f"HTTP/1.1 {reply.status if reply else 200} Said\r\n{head}\r\n".encode("latin-1") + body)
-    await writer.drain()

@@ -4,13 +4,13 @@ import argparse
 import asyncio
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn
 from urllib.parse import parse_qs, urlsplit
 
+from tests.emulators.http_server import HttpRequest, HttpServer, write_response
 from tests.emulators.messages.answers import Answer, Event, answer_from, encoded, events_of, refusal_body
 from tests.emulators.messages.prompt_cache import Counted, PromptCache
 from tests.emulators.messages.rules import blocks_of, complaint_about
@@ -48,7 +48,7 @@ class _Rule:
     times: int | None
 
 
-class MessagesServer:
+class MessagesServer(HttpServer):
     """Serves `POST /v1/messages` on 127.0.0.1 while entered. What a request gets is the first script that fits it.
 
     A request that the real API would refuse is answered with 400 and meets no script; it is recorded as all are.
@@ -66,40 +66,20 @@ class MessagesServer:
         window_tokens: int | None = None,
         caching: bool = True,
     ) -> None:
+        super().__init__(port)
         self.requests: list[Received] = []
         self.complaints: list[str] = []
-        self.held = 0
-        self.connections = 0
         self._default = default or Answer(text="I have read that.")
-        self._port = port
         self._api_key = api_key
         self._models = models
         self._window_tokens = window_tokens
         self._cache = PromptCache() if caching else None
         self._rules: list[_Rule] = []
-        self._released = asyncio.Event()
-        self._changed = asyncio.Condition()
-        self._open: set[asyncio.Task[None]] = set()
-        self._server: asyncio.Server | None = None
-
-    async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._connected, "127.0.0.1", self._port)
-        self._port = self._server.sockets[0].getsockname()[1]
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        assert self._server is not None
-        self._server.close()
-        for task in self._open:
-            task.cancel()
-        await asyncio.gather(*self._open, return_exceptions=True)
 
     @property
     def base_url(self) -> str:
         """The address to give to a client."""
-        return f"http://127.0.0.1:{self._port}"
+        return f"http://127.0.0.1:{self.port}"
 
     @property
     def bodies(self) -> list[Any]:
@@ -110,49 +90,22 @@ class MessagesServer:
         """Add answers, each given `times` times (None: always), to requests whose last message contains `when`."""
         self._rules += [_Rule(answer, when, times) for answer in answers]
 
-    def release(self) -> None:
-        """Let the answers that are held go, and all later ones."""
-        self._released.set()
-
     async def received(self, at_least: int = 1) -> list[Any]:
         """Wait until `at_least` requests have come and return the bodies of all."""
-        async with self._changed:
-            await self._changed.wait_for(lambda: len(self.requests) >= at_least)
+        async with self.changed:
+            await self.changed.wait_for(lambda: len(self.requests) >= at_least)
         return self.bodies
-
-    async def holding(self, at_least: int = 1) -> None:
-        """Wait until `at_least` answers are held."""
-        async with self._changed:
-            await self._changed.wait_for(lambda: self.held >= at_least)
 
     async def serve_forever(self) -> NoReturn:
         """Serve until cancelled."""
         await asyncio.Event().wait()
         raise AssertionError("nobody sets this event")
 
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._open.add(task)
-        self.connections += 1
-        try:
-            with suppress(ConnectionError, asyncio.IncompleteReadError):  # the client is gone, which it may be
-                while await self._exchange(reader, writer):
-                    pass
-        finally:
-            self._open.discard(task)
-            writer.close()
-
-    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """Read one request and answer it; False when the connection is not to be used again."""
-        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-        first, *lines = head.split("\r\n")
-        method, target, _ = first.split(" ", 2)
-        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines if line)}
-        raw = await reader.readexactly(int(headers.get("content-length", "0")))
-        if (method, urlsplit(target).path) == ("POST", "/v1/messages"):
-            return await self._answer(Received(headers, raw, _decoded(raw)), writer)
-        status, body = await self._control(method, target, raw)
+    async def exchange(self, request: HttpRequest, writer: asyncio.StreamWriter) -> bool:
+        """Answer as the API does, or do what another process asks for."""
+        if (request.method, urlsplit(request.target).path) == ("POST", "/v1/messages"):
+            return await self._answer(Received(request.headers, request.raw, _decoded(request.raw)), writer)
+        status, body = await self._control(request.method, request.target, request.raw)
         await _write(writer, status, body)
         return True
 
@@ -172,10 +125,10 @@ class MessagesServer:
         return 404, refusal_body("not_found_error", "Not Found")
 
     async def _answer(self, request: Received, writer: asyncio.StreamWriter) -> bool:
-        async with self._changed:
+        async with self.changed:
             self.requests.append(request)
             number = len(self.requests)
-            self._changed.notify_all()
+            self.changed.notify_all()
         counted, refused = self._examined(request)
         if refused is not None:
             self.complaints.append(refused.text)
@@ -202,7 +155,7 @@ class MessagesServer:
         if answer.linger:
             writer.write(b"".join(ready))
             ready.clear()
-            await self._released.wait()
+            await self.released.wait()
         writer.write(b"".join(ready if answer.drop else [*ready, b"0\r\n\r\n"]))
         await writer.drain()
         return not answer.drop
@@ -211,10 +164,7 @@ class MessagesServer:
         if answer.delay_seconds:
             await asyncio.sleep(answer.delay_seconds)
         if answer.hold:
-            async with self._changed:
-                self.held += 1
-                self._changed.notify_all()
-            await self._released.wait()
+            await self.hold()
 
     def _scripted(self, request: Received) -> Answer:
         for rule in self._rules:
@@ -271,11 +221,10 @@ def _chunk(data: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(data), data)
 
 
-async def _write(writer: asyncio.StreamWriter, status: int, body: bytes, headers: Any = None) -> None:
-    fields = {"content-type": "application/json", "content-length": str(len(body)), **(headers or {})}
-    head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
-    writer.write(f"HTTP/1.1 {status} {_REASONS.get(status, 'Error')}\r\n{head}\r\n".encode("latin-1") + body)
-    await writer.drain()
+async def _write(
+    writer: asyncio.StreamWriter, status: int, body: bytes, headers: Mapping[str, str] | None = None
+) -> None:
+    await write_response(writer, status, body, reason=_REASONS.get(status, "Error"), headers=dict(headers or {}))
 
 
 async def _main(arguments: argparse.Namespace) -> None:

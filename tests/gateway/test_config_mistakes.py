@@ -127,6 +127,8 @@ AGENTS = [
      "2: memory.chunk_tokens: overlap_tokens must be less than half of chunk_tokens: 80 is not less than 160 / 2"),
     (AGENT + "memory: {chunk_tokens: 12, overlap_tokens: 0}",
      "2: memory.chunk_tokens: must be 16 or more, found 12"),
+    (AGENT + "memory: {search: {vector_weight: 0, text_weight: 0}}",
+     "2: memory.search.vector_weight: vector_weight and text_weight must not both be 0"),
     (AGENT + "memory: {search: {max_results: 51}}",
      "2: memory.search.max_results: must be 50 or less, found 51"),
     (AGENT + "memory: {search: {mmr: 1.5}}",

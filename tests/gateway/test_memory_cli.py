@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.gateway.test_cli import PATIENCE_SECONDS, SCRUBJAY, Machine
+from tests.memory.index.notes import opened
 
 WORDS = "memory: {embedder: {provider: none}}\n"
 NO_MODEL = "memory: {embedder: {provider: local, model: /nowhere/model}}\n"
@@ -63,6 +64,32 @@ def test_json_is_what_the_tool_gives(machine: Machine) -> None:
     (find,) = told["results"]
     assert (find["path"], find["startLine"], find["source"]) == ("memory/2026-01-26.md", 1, "memory")
     assert told["provider"] == "none" and told["degraded"] + "\n" == BY_WORDS
+
+
+def test_what_a_terminal_cannot_show_is_printed_by_its_number_and_json_keeps_it(machine: Machine) -> None:
+    note = "- tea 茶 \x85 \U0001f375"
+    (machine.home.root / "workspaces/main/memory/2026-01-26.md").write_text(f"{note}\n", encoding="utf-8")
+
+    plain = machine.run("memory", "search", "tea", PYTHONIOENCODING="ascii")
+    of_ascii = machine.run("memory", "search", "--json", "tea", PYTHONIOENCODING="ascii")
+    of_utf8 = machine.run("memory", "search", "--json", "tea")
+
+    assert (plain.returncode, plain.stderr) == (0, BY_WORDS)
+    assert "- tea \\u8336" in plain.stdout
+    assert [json.loads(done.stdout)["results"][0]["snippet"] for done in (of_ascii, of_utf8)] == [note, note]
+
+
+def test_notes_that_could_not_be_indexed_fail_the_indexing_also_without_an_embedder(machine: Machine) -> None:
+    assert machine.run("memory", "index").returncode == 0
+    (machine.home.root / "workspaces/main/memory/2026-01-27.md").write_text("- new\n")
+    holder = opened(machine.home.agent("main") / "memory.sqlite")
+    holder.execute("BEGIN IMMEDIATE")
+
+    done = machine.run("memory", "index")
+
+    holder.close()
+    assert done.returncode == 1
+    assert "degraded  Another program holds" in done.stdout
 
 
 def test_an_agent_that_is_not_there_is_answered_with_those_that_are(machine: Machine) -> None:

@@ -57,6 +57,16 @@ def test_ones_own_workspace_is_measured_by_ones_own_questions_and_only_read(
     assert [file.name for file in (tmp_path / "notes").rglob("*.*")] == ["a.md"]
 
 
+def test_where_no_model_is_kept_in_the_home_none_is_made(tmp_path: Path, own: tuple[str, ...]) -> None:
+    home = tmp_path / "nowhere"
+    (tmp_path / "notes" / "memory" / "9999-12-31.md").write_text("- the end of days\n")
+
+    for options, code in ((("--embedder", "none"), 0), (("--embedder", "http"), 1)):
+        ended = scrubjay(home, *own, *options)
+        assert (ended.returncode, home.exists()) == (code, False), ended.stderr
+        assert "Traceback" not in ended.stderr
+
+
 def test_another_wording_of_the_questions_can_be_chosen(tmp_path: Path, own: tuple[str, ...]) -> None:
     ended = scrubjay(tmp_path, *own, "--embedder", "none", "--field", "deutsch", "--json")
 

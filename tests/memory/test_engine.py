@@ -233,6 +233,17 @@ async def test_nothing_found_is_not_the_same_as_nothing_working(notes: Notes) ->
     assert (answer.provider, answer.model) == ("none", "")
 
 
+async def test_others_are_told_that_less_is_found_and_only_the_owner_why(notes: Notes) -> None:
+    notes.write("MEMORY.md", "- the cellar is dry\n")
+    embedder = WordEmbedder()
+    async with notes.memory(embedder) as memory:
+        await memory.index()
+        embedder.fail_with = EmbedderUnavailable("/home/ann/models cannot be read.")
+        owner, group = await memory.search("zebra", OWNERS), await memory.search("zebra", GROUP)
+        assert owner.degraded is not None and "/home/ann" in owner.degraded
+        assert group.degraded == "Memory is searched by words only."
+
+
 async def test_the_ranking_by_words_needs_no_embedder(notes: Notes) -> None:
     embedder = WordEmbedder()
     notes.write("a.md", "zebra\n")

@@ -137,6 +137,43 @@ async def test_a_result_shows_exactly_the_lines_that_it_names_and_no_line_comes_
         shown |= covered
 
 
+@pytest.mark.parametrize("ranking", ["balanced", "classic"])
+async def test_around_a_long_line_a_result_shows_whole_lines_or_a_part_of_one(
+    tmp_path: Path, ranking: RankingName
+) -> None:
+    text = f"\ufeff- apples first\r\n- {'苹果' * 400} apples\r\n- apples\tlast\u2028of all\r\n- plums\r\n"
+    async with remembered(tmp_path, {"memory/long.md": text}) as memory:
+        answer = await memory.search("apples 苹果", OWNERS, limit=10, ranking=ranking)
+
+    lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
+    assert {result.start_line for result in answer.results} == {1, 2, 3}
+    for result in answer.results:
+        named = "\n".join(lines[result.start_line - 1 : result.end_line])
+        assert result.snippet == named or (result.start_line == result.end_line and result.snippet in named)
+
+
+async def test_of_a_file_of_very_many_entries_every_chunk_shows_its_own(tmp_path: Path) -> None:
+    note = "".join(f"- apple {n}\n" for n in range(5_000))
+    async with remembered(tmp_path, {"memory/long.md": note}) as memory:
+        answer = await memory.search("apple 4000", OWNERS, ranking="classic", limit=50)
+
+    assert "- apple 4000\n" in answer.results[0].snippet
+    starts = [result.start_line for result in answer.results]
+    assert len(set(starts)) == len(starts) > 20
+
+
+async def test_of_a_megabyte_that_was_pasted_both_ends_are_read(tmp_path: Path) -> None:
+    embedder = WordEmbedder()
+    pasted = f"xylophone {'word ' * 200_000} zeppelin"
+    async with remembered(
+        tmp_path, {"memory/a.md": "- xylophone\n", "memory/b.md": "- zeppelin\n"}, embedder
+    ) as memory:
+        answer = await memory.search(pasted, OWNERS)
+
+    assert {"memory/a.md", "memory/b.md"} <= {result.path for result in answer.results}
+    assert [len(texts[0]) < 11_000 for kind, texts in embedder.calls if kind == "query" and len(texts) == 1] == [True]
+
+
 async def test_the_find_is_shown_and_not_the_head_of_what_it_stands_in(tmp_path: Path) -> None:
     filler = "".join(
         f"- filler {n} of no interest to anybody at all, long enough to fill a snippet\n" for n in range(60)
@@ -175,6 +212,39 @@ async def test_what_others_wrote_changes_nothing_in_what_a_shelf_gets_by_words(
 
     assert answers[0] == answers[1]
     assert len(answers[0]) == 3
+
+
+async def test_how_often_others_write_a_word_does_not_choose_among_the_many_finds_of_a_shelf(tmp_path: Path) -> None:
+    def many(word: str) -> str:
+        return "".join(f"- {word} in the basket of row {n}\n" for n in range(90))
+
+    own = {f"{GROUP.shelf}/memory/{word}.md": many(word) for word in ("apples", "pears")}
+    answers: list[Sequence[Result]] = []
+    for name, word in (("one", "apples"), ("other", "pears")):
+        async with remembered(tmp_path / name, own | {"memory/private.md": many(word) * 5}) as memory:
+            asked = await memory.search("apples pears", GROUP, limit=50, explain=True)
+            answers.append(asked.results)
+
+    assert answers[0] == answers[1]
+
+
+@pytest.mark.parametrize("ranking", ["balanced", "classic"])
+async def test_what_others_write_about_changes_no_score_of_a_shelf_by_meaning(
+    tmp_path: Path, ranking: RankingName
+) -> None:
+    own = {f"{GROUP.shelf}/memory/{n}.md": f"- {word} and more\n" for n, word in enumerate(["apples", "plums", "figs"])}
+    private = {f"memory/{n}.md": "".join(f"- apples in the canary pie {m}\n" for m in range(40)) for n in range(9)}
+    answers = []
+    for name, notes in (("alone", own), ("beside", own | private)):
+        async with remembered(tmp_path / name, notes, WordEmbedder()) as memory:
+            answers.append(await memory.search("apples plums", GROUP, ranking=ranking, explain=True))
+
+    alone, beside = answers
+    assert [result.path for result in alone.results] == [result.path for result in beside.results]
+    for one, other in zip(alone.results, beside.results, strict=True):
+        assert one.parts == pytest.approx(other.parts, abs=1e-5)  # sums of float32 depend on what stands beside them
+    assert alone.weak == beside.weak
+    assert len(alone.results) >= 2
 
 
 async def test_the_owner_finds_what_is_on_every_shelf(tmp_path: Path) -> None:

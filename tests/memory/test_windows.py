@@ -45,6 +45,23 @@ def test_one_line_longer_than_a_snippet_shows_its_beginning() -> None:
     assert (window.start_line, window.end_line, window.text) == (5, 5, "x" * 90)
 
 
+def test_a_part_of_a_long_line_is_shown_with_parts_of_that_line_only() -> None:
+    head = Piece(0, start_line=1, end_line=1, lead="", text="- head", score=1.0)
+    parts = [
+        Piece(1, start_line=2, end_line=2, lead="\n", text="a long line"),
+        Piece(2, start_line=2, end_line=2, lead=" ", text="that goes on"),
+    ]
+    tail = Piece(3, start_line=3, end_line=4, lead="\n", text="- tail\n  of two lines", score=1.0)
+    end = Piece(4, start_line=5, end_line=5, lead="\n", text="- end")
+    every = [head, *parts, tail, end]
+
+    of_parts, of_tail, of_head = grow(every, seed=2), grow(every, seed=3), grow(every, seed=0)
+
+    assert (of_parts.start_line, of_parts.end_line, of_parts.text) == (2, 2, "a long line that goes on")
+    assert (of_tail.start_line, of_tail.end_line, of_tail.text) == (3, 5, "- tail\n  of two lines\n- end")
+    assert (of_head.start_line, of_head.end_line, of_head.text) == (1, 1, "- head")
+
+
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=9), st.data(), st.integers(16, 90))
 def test_what_a_window_names_is_what_it_shows(sizes: list[int], data: st.DataObject, room: int) -> None:
     texts = [chr(97 + n) * size for n, size in enumerate(sizes)]

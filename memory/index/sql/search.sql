@@ -54,9 +54,8 @@ WHERE id IN (SELECT value FROM json_each(:ids)) AND (:shelf IS NULL OR shelf = :
 SELECT ordinal, start_line, end_line, lead, text FROM entries
 WHERE file = :file AND ordinal BETWEEN :first AND :last AND (:shelf IS NULL OR shelf = :shelf) ORDER BY ordinal
 
--- name: entries_within
-SELECT ordinal FROM entries
-WHERE file = :file AND start_line >= :first AND end_line <= :last AND (:shelf IS NULL OR shelf = :shelf) ORDER BY ordinal
+-- name: entries_of_file
+SELECT ordinal, start_line, end_line FROM entries WHERE file = :file AND (:shelf IS NULL OR shelf = :shelf) ORDER BY ordinal
 
 -- name: chunk_text
 SELECT start_line, end_line, text FROM chunks WHERE id = :id

@@ -11,7 +11,8 @@ SELECT identity, embedder, dimension, calibration FROM embedders
 WHERE identity = (SELECT value FROM meta WHERE key = 'serving')
 
 -- name: embedder_known
-SELECT identity, embedder, dimension, calibration FROM embedders WHERE embedder = :embedder
+SELECT identity, embedder, dimension, calibration FROM embedders
+WHERE embedder = :embedder AND identity NOT LIKE '%/former'
 ORDER BY identity = (SELECT value FROM meta WHERE key = 'serving') LIMIT 1
 
 -- name: embedder_put
@@ -24,6 +25,12 @@ WHERE identity <> :identity AND identity IS NOT (SELECT value FROM meta WHERE ke
 
 -- name: embedder_delete
 DELETE FROM embedders WHERE identity = :identity
+
+-- name: embedder_rename
+UPDATE embedders SET identity = :former WHERE identity = :identity
+
+-- name: cache_rename
+UPDATE embedding_cache SET identity = :former WHERE identity = :identity
 
 -- name: cache_prune_embedders
 DELETE FROM embedding_cache WHERE identity NOT IN (SELECT identity FROM embedders)

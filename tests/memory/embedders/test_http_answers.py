@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory.embedders.http_answers import Refused, Server, ServerFault, endpoint, failure, retry_after, said_in, vectors
+from memory.clock import retry_after
+from memory.embedders.http_answers import Refused, Server, ServerFault, endpoint, failure, said_in, vectors
 from memory.errors import EmbedderError, EmbedderUnavailable, EmbedderUnusable, TextRefused
 
 NOW = datetime(2026, 1, 26, 12, 0, tzinfo=UTC)

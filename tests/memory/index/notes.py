@@ -2,10 +2,10 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import apsw
 import numpy as np
@@ -25,6 +25,8 @@ from tests.scenarios.watched_clock import WatchedClock
 
 if TYPE_CHECKING:
     from memory.clock import Clock
+
+T = TypeVar("T")
 
 OWNERS = Audience(OWNER)
 _PLURAL = {"chunk": "chunks", "entry": "entries"}
@@ -134,6 +136,16 @@ async def degraded(memory: Memory, why: str) -> None:
     async with asyncio.timeout(20):
         while why not in ((await memory.status()).degraded or ""):  # noqa: ASYNC110 - nobody announces it
             await asyncio.sleep(0.01)
+
+
+async def without_patience(notes: Notes, work: Coroutine[Any, Any, T]) -> T:
+    """Return what `work` gives, with a clock that runs so fast that nobody waits for long."""
+    assert isinstance(notes.clock, FakeClock)
+    task = asyncio.ensure_future(work)
+    while not task.done():
+        notes.clock.advance(0.5)
+        await asyncio.wait([task], timeout=0.01)
+    return task.result()
 
 
 async def found(memory: Memory, query: str, audience: Audience = OWNERS) -> list[str]:

@@ -10,7 +10,7 @@ import pytest
 from memory.embedders.base import Kind
 from memory.errors import EmbedderUnavailable, EmbedderUnusable
 from memory.testing import WordEmbedder
-from tests.memory.index.notes import OWNERS, Notes, consistent, degraded, embedded, found, until
+from tests.memory.index.notes import OWNERS, Notes, consistent, degraded, embedded, found, until, without_patience
 
 if TYPE_CHECKING:
     from memory.embedders.base import Vectors
@@ -68,7 +68,7 @@ async def test_words_are_found_while_the_embedder_is_still_at_work(notes: Notes)
     embedder.hold()
     notes.write("a.md", "zebra quartz\n")
     async with notes.running(embedder) as memory:
-        answer = await memory.search("zebra", OWNERS)
+        answer = await without_patience(notes, memory.search("zebra", OWNERS))
 
         assert [result.path for result in answer.results] == ["a.md"]
         assert answer.degraded is not None and "by words only" in answer.degraded
