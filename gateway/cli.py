@@ -241,10 +241,12 @@ def memory_eval(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure how much memory finds: recall@k and MRR of chunks, recall of one call of the agent's tool.
+    """Measure how much memory finds.
 
-    The workspace is only read; its index is made in a temporary folder. Without one, the built-in set is measured, and the
-    exit code is 1 if a figure is more than two points below what it should be.
+    Recall@k and MRR of chunks, and the recall of what one call of the agent's tool shows. A question is a line like
+    {"question": "…", "category": 1, "evidence": [[{"path": "memory/a.md", "line": 3}]]}: every item of the evidence
+    counts, any of its lines will do. The workspace is only read; its index is made in a temporary folder. Without one, the
+    built-in set is measured, and the exit code is 1 if a figure is more than two points below what it should be.
     """
     from gateway.memory_eval import Wanted, evaluate_here
 

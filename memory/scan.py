@@ -36,7 +36,9 @@ class Scan:
     _blind: frozenset[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_blind", frozenset(problem.path for problem in self.unread))
+        paths = [problem.path for problem in self.unread]
+        # With and without a slash at the end: to take what was not looked at for gone is the worse mistake.
+        object.__setattr__(self, "_blind", frozenset([*paths, *(path.rstrip("/") or path for path in paths)]))
 
     def is_gone(self, path: str) -> bool:
         """Tell whether a path that was indexed once is known to be no part of memory any more.

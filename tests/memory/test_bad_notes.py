@@ -142,7 +142,7 @@ BAD: dict[str, str | bytes] = {
     "run.md": "~" * 1_000_000,
     "tokens.md": "explain <|endoftext|> and <|im_start|>\n",
     "separators.md": "one\u2028two\u2029three\x85four\x0bfive\x1cgiraffe\n",
-    "bom.md": "\ufeff# Heading\r\n\r\n- okapi\r\n",
+    "bom.md": "\ufeffthe first line\r\n\r\n- okapi\r\n",
     "empty.md": "",
     "blank.md": " \n\n\t\n",
     "fence.md": "```\nnever closed\n" * 50,
@@ -177,7 +177,8 @@ async def test_no_note_is_so_bad_that_another_is_not_found(notes: Notes) -> None
         assert (await found(memory, "giraffe"))[0] == "separators.md"
         assert (await found(memory, "okapi"))[0] == "bom.md"
     assert (status.files, status.degraded) == (len(BAD) + len(BAD_BYTES), None)
-    assert list(status.skipped) == ["utf16.md"]  # it is no text in UTF-8, and the status says so
+    assert "no text in UTF-8" in status.skipped["utf16.md"]
+    assert all("its words only" in reason for path, reason in status.skipped.items() if path != "utf16.md")
     consistent(notes.database, notes.workspace)
 
 

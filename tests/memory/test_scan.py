@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memory.errors import FileProblem, PathRefused
@@ -369,6 +369,7 @@ def test_only_what_was_looked_for_and_not_found_is_gone(path: str, is_gone: bool
 
 
 @given(st.text(), st.lists(st.text(max_size=4)))
+@example("", ["0/"])
 def test_every_text_has_an_answer_and_nothing_below_what_is_unread_is_gone(path: str, unread: list[str]) -> None:
     scan = Scan({}, tuple(Problem(folder, "why") for folder in unread))
 

@@ -243,7 +243,7 @@ async def test_memory_get_leads_nowhere_else(house: House) -> None:
     assert told["results"] == []
 
 
-@pytest.mark.parametrize("chat_id", ["../../x", "/tmp/victim", "a/b", "..", "C:x", "CON", "x" * 300])
+@pytest.mark.parametrize("chat_id", ["../../x", "/tmp/victim", "a/b", "..", "C:x", "CON", "x" * 200])
 async def test_whatever_a_chat_is_called_its_files_are_in_the_house_under_names_that_every_system_takes(
     house: House, chat_id: str
 ) -> None:
