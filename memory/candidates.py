@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from memory.analyser import content_words, language_of, match_expression, query_terms
 from memory.analyser import terms as analysed
-from memory.dates import asked_dates
+from memory.dates import asked_dates, day_of, days_asked, nearness
 from memory.index.passages import Kind, shelf_term
 from memory.index.vectors import QueryVectors, decode, signs
 from memory.ranking import Candidate, Leg, Statistics
@@ -32,10 +32,12 @@ _COMMON = 0.05  # among many passages, a term that this share of them has finds 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked: the terms, those of them that say something, and the vector. `shelf` None stands for all shelves."""
+    """What is asked: the terms, those of them that say something, the words of dates, and the vector. `shelf` None stands
+    for all shelves."""
 
     terms: Sequence[str]
     content: frozenset[str]
+    days: frozenset[str]
     language: str
     shelf: str | None
     vectors: QueryVectors | None
@@ -47,7 +49,7 @@ class Question:
         terms = list(dict.fromkeys([*query_terms(query), *asked]))
         content = frozenset([*content_words(query), *(word for word in asked if not word.isdigit())])
         shelf = None if audience.is_owner else audience.shelf
-        return cls(terms, content, language_of(query), shelf, vectors)
+        return cls(terms, content, days_asked(query, today), language_of(query), shelf, vectors)
 
     def expression(self, terms: Sequence[str]) -> str:
         """Return what FTS5 is asked for: any of the terms, on the shelf if there is one."""
@@ -118,6 +120,7 @@ def _near_by_signs(tx: Transaction, question: Question, space: "_Space") -> set[
 
 def _candidate(row: Row, question: Question, statistics: Statistics, cosines: Cosines | None) -> Candidate:
     counts = _counts(row, question.terms)
+    day = day_of(row["path"]) if question.days else None
     return Candidate(
         id=row["id"],
         file=row["file"],
@@ -129,6 +132,7 @@ def _candidate(row: Row, question: Question, statistics: Statistics, cosines: Co
         holds=not question.content.isdisjoint(counts),
         cosine=None if cosines is None else cosines.centred,
         raw=None if cosines is None else cosines.raw,
+        dated=nearness(question.days, day) if day else 0.0,
     )
 
 
@@ -182,10 +186,13 @@ class _Space:
 
     def cosines(self, tx: Transaction, ids: Iterable[int]) -> dict[int, Cosines]:
         """Return the cosines of those passages that have a vector."""
+        import numpy as np
+
         rows = tx.all(f"{self.kind}_vectors", identity=self.asked.identity, ids=json.dumps([*ids]))
         if not rows:
             return {}
         stored = decode([row["vector"] for row in rows])
+        stored[~np.isfinite(stored).all(axis=1)] = 0  # a damaged file, of which SQLite has not seen it yet
         raw = stored @ self.asked.vector
         by_language: dict[str, list[int]] = defaultdict(list)
         for at, row in enumerate(rows):

@@ -185,3 +185,32 @@ _PATTERNS: dict[str, tuple[str, _Reading]] = {
     "day": ("R", _day_said_from_today),
 }
 _RULES = re.compile("|".join(f"(?P<{name}>{pattern})" for name, (pattern, _) in _PATTERNS.items()))
+
+
+_MONTHS = tuple(date_words(date(2000, month, 1)).split()[1] for month in range(1, 13))
+_ORDINAL = r"(?:st|nd|rd|th)?"
+_ENGLISH = re.compile(
+    rf"\b(?:(?P<before>\d{{1,2}}){_ORDINAL}\s+(?:of\s+)?)?(?P<month>{'|'.join(_MONTHS)})\b"
+    rf"(?:\s+(?P<after>\d{{1,2}}){_ORDINAL}\b)?(?:,?\s*(?P<year>\d{{4}})\b)?",
+    re.IGNORECASE,
+)
+_YEAR = re.compile(r"(?<![\d.])(?:19|20)\d\d(?![\d.])")
+
+
+def days_asked(query: str, today: date) -> frozenset[str]:
+    """Return the words of the dates that a question speaks of, as `date_words` has them; none if it speaks of no date."""
+    words = set(asked_dates(query, today).split())
+    for match in _ENGLISH.finditer(query):
+        parts = [match[name] for name in ("before", "after", "year") if match[name]]
+        if parts:
+            words.update([match["month"].lower(), *(str(int(part)) for part in parts)])
+    return frozenset([*words, *_YEAR.findall(query)]) if words else frozenset()
+
+
+def nearness(asked: frozenset[str], day: date) -> float:
+    """Return how well a day meets the dates of `days_asked`: 1 for the day, a half for its month if no day was named."""
+    months, years = asked.intersection(_MONTHS), {word for word in asked if len(word) == 4 and word.isdigit()}
+    if _MONTHS[day.month - 1] not in months or (years and str(day.year) not in years):
+        return 0.0
+    days = {word for word in asked if len(word) < 3 and word.isdigit()}
+    return (1.0 if str(day.day) in days else 0.0) if days else 0.5

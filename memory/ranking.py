@@ -13,11 +13,11 @@ from memory.base import SearchSettings
 
 K1, B = 1.2, 0.75  # of BM25, as FTS5 has them
 
-_VECTOR, _TEXT = 0.4, 0.6
+_VECTOR, _TEXT, _DATE = 0.4, 0.6, 0.4
 _NEIGHBOUR, _FILE, _CHUNK = 0.2, 0.2, 0.4
 _FILE_BEST = 3
 # The most that an entry can gain: itself and its chunk, two neighbours as good, a file whose best are as good.
-_ENTRY_MOST = (1 + _CHUNK) * (1 + 2 * _NEIGHBOUR + _FILE)
+_ENTRY_MOST = (1 + _DATE) * (1 + _CHUNK) * (1 + 2 * _NEIGHBOUR + _FILE)
 _CHUNK_MOST = 2.0
 
 
@@ -49,7 +49,8 @@ class Candidate:
     """A passage that may be a result. `ordinal` counts the entries of a file.
 
     `cosine` is centred, `raw` is not; both are None where the passage has no vector or the search goes by words only.
-    `holds` tells that the passage has a content word of the query.
+    `holds` tells that the passage has a content word of the query, `dated` (0–1) how well the day of its file meets the
+    dates that are asked for.
     """
 
     id: int
@@ -62,6 +63,7 @@ class Candidate:
     holds: bool
     cosine: float | None = None
     raw: float | None = None
+    dated: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,8 @@ Scores = dict[int, Scored]
 def balanced(entries: Leg, chunks: Leg) -> tuple[Scores, Scores]:
     """Return the scores of the entries and of the chunks by the house's ranking.
 
-    Words and meaning count 0.6 to 0.4, and words less, the less of the query their best find covers. An entry gains from
+    Words and meaning count 0.6 to 0.4, and words less, the less of the query their best find covers; the note of a day that
+    is asked for gains 0.4. An entry gains from
     the chunk around it, from its neighbours, and from a file that has more to say; a chunk from its best entry.
     """
     alone, around = _mixed(entries), _mixed(chunks)
@@ -150,12 +153,15 @@ def _mixed(leg: Leg) -> Scores:
     scores = {}
     for candidate in leg.candidates:
         cosine = candidate.cosine
-        vector = (cosine - low) / (high - low) if cosine is not None and high > low else 0.0
         text = candidate.bm25 / most * weight if most > 0 else 0.0
+        # While it waits for its vector, its words speak for it, or it would lose to whatever is nearest.
+        vector = text if cosine is None else (cosine - low) / (high - low) if high > low else 0.0
         parts = {"vector": vector, "text": text, "bm25": candidate.bm25}
         if cosine is not None:
             parts["cosine"] = cosine
-        scores[candidate.id] = Scored(_VECTOR * vector + _TEXT * text, parts)
+        if candidate.dated:
+            parts["date"] = _DATE * candidate.dated
+        scores[candidate.id] = Scored(_VECTOR * vector + _TEXT * text + _DATE * candidate.dated, parts)
     return scores
 
 

@@ -19,7 +19,7 @@ Kind = Literal["chunk", "entry"]
 
 KINDS: tuple[Kind, ...] = ("chunk", "entry")
 
-_VERSION = 2  # one more whenever files come out of the analyser or the cutting differently than before
+_VERSION = 3  # one more whenever files come out of the analyser or the cutting differently than before
 _PARTING = "  "  # each term has blanks of its own on both sides, so that neighbours are counted apart
 _MARKER = re.compile(r"\A\s*(?:[-*+•](?=\s)|\d{1,9}(?:[.)](?=\s)|[、．]))\s*(?:\[[ xX]\]\s+)?")
 
@@ -71,6 +71,10 @@ def cut_name(chunking: Chunking) -> str:
     return f"{_VERSION}:{chunking.tokens}/{chunking.overlap}"
 
 
+# A field that nobody has filled in ("- Name:"), and a comment: they would be near every question.
+_SAYS_NOTHING = re.compile(r"\s*(?:[-*+]\s+)?[^:\n]{1,40}:\s*|\s*<!--(?:(?!-->).)*-->\s*", re.DOTALL)
+
+
 def embedded_text(kind: Kind, text: str) -> str:
     """Return what an embedder is given for a passage: of an entry, the text without the sign of its list."""
     return _MARKER.sub("", text, count=1) or text if kind == "entry" else text
@@ -89,6 +93,8 @@ def _entries(text: str, dated: Sequence[str]) -> Iterator[Passage]:
     for entry in split_entries(text):
         # From the start of its line, or, for a further part of a long line, after the part before and some blanks.
         start = source.index(entry.text, max(end, starts[entry.start_line - 1]))
+        if _SAYS_NOTHING.fullmatch(entry.text):
+            continue  # it stands in the lead of the next one
         under = terms(" ".join(entry.headings))
         yield _passage("entry", entry.start_line, entry.end_line, source[end:start], entry.text, [*under, *dated])
         end = start + len(entry.text)

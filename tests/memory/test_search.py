@@ -263,6 +263,46 @@ async def test_a_question_about_a_day_finds_the_note_of_that_day(tmp_path: Path)
             assert [result.path for result in answer.results] == ["memory/2026-01-25.md"], question
 
 
+async def test_the_note_of_a_day_comes_first_in_whatever_language_the_day_is_named(tmp_path: Path) -> None:
+    notes = {f"memory/2026-01-{day:02d}.md": "- 午饭吃了面条\n" for day in (3, 25)} | {
+        f"notes/{n}.md": f"- 昨天 我们 做了 什么 {n} yesterday hier вчера\n" for n in range(9)
+    }
+    async with remembered(tmp_path, notes, WordEmbedder()) as memory:
+        for question in (
+            "1月25日",
+            "昨天做了什么",
+            "yesterday",
+            "25 January",
+            "January 25th, 2026",
+            "вчера",
+            "2026-01-25",
+        ):
+            answer = await memory.search(question, OWNERS, limit=1)
+            assert [result.path for result in answer.results] == ["memory/2026-01-25.md"], question
+
+
+async def test_a_note_that_waits_for_its_vector_is_found_by_an_exact_word_before_what_is_merely_near(
+    tmp_path: Path,
+) -> None:
+    old = {f"memory/{n}.md": f"- apples and pears {n}\n" for n in range(5)}
+    async with remembered(tmp_path, old, embedder := WordEmbedder()) as memory:
+        embedder.refuse = lambda text: "trombone" in text and "Karl" in text
+        (tmp_path / "workspace" / "memory" / "new.md").write_text("- The trombone was sold to Karl\n")
+        await memory.index()
+        answer = await memory.search("Karl", OWNERS)
+
+    assert answer.results[0].path == "memory/new.md"
+
+
+async def test_fields_that_nobody_filled_in_and_comments_are_no_finds(tmp_path: Path) -> None:
+    template = "# The person\n\n- Name:\n- Work:\n\n<!-- Kept by the agent. -->\n\n- Lives in: Lisbon\n"
+    async with remembered(tmp_path, {"USER.md": template, "memory/a.md": "- apples\n"}, WordEmbedder()) as memory:
+        assert not (await memory.search("agent", OWNERS)).results
+        answer = await memory.search("where do they live, in Lisbon?", OWNERS, limit=1)
+
+    assert answer.results[0].snippet == "- Lives in: Lisbon"
+
+
 async def test_a_word_that_stands_only_in_a_heading_finds_what_is_below_it(tmp_path: Path) -> None:
     note = "# Shopping\n\n## Coffee\n\n- black, no sugar\n\n## Tea\n\n- green\n"
     async with remembered(tmp_path, {"memory/note.md": note}) as memory:

@@ -43,11 +43,15 @@ CROSS JOIN entries e ON e.id = wanted.value
 CROSS JOIN embedding_cache v ON v.identity = :identity AND v.hash = e.hash
 
 -- name: chunk_rows
-SELECT id, file, 0 AS ordinal, start_line, end_line, terms, length, language FROM chunks
+SELECT id, file, 0 AS ordinal, start_line, end_line, terms, length, language,
+    (SELECT path FROM files WHERE files.id = chunks.file) AS path
+FROM chunks
 WHERE id IN (SELECT value FROM json_each(:ids)) AND (:shelf IS NULL OR shelf = :shelf)
 
 -- name: entry_rows
-SELECT id, file, ordinal, start_line, end_line, terms, length, language FROM entries
+SELECT id, file, ordinal, start_line, end_line, terms, length, language,
+    (SELECT path FROM files WHERE files.id = entries.file) AS path
+FROM entries
 WHERE id IN (SELECT value FROM json_each(:ids)) AND (:shelf IS NULL OR shelf = :shelf)
 
 -- name: entries_around
