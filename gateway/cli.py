@@ -189,6 +189,8 @@ def memory_search(
     """Search an agent's memory, all of it, as its owner does."""
     from gateway.memory_cli import search_here
 
+    if not query.strip():
+        raise _Mistake("There is nothing to search for; give a question, or words that the notes may have.")
     config, place = _config(home)
     name = _agent(config, agent)
     raise typer.Exit(search_here(config, place, name, query, limit=limit, explain=explain, as_json=as_json))

@@ -43,7 +43,8 @@ def local_embedder(cache_folder: Path, *, model: str | None = None, find: Find =
                 f"There is no local model called {model!r}. Known are {' and '.join(_BUNDLED)}, and every folder with an "
                 "ONNX model, such as ~/models/bge-small."
             )
-        _require(onnx_folder.NEEDS, find, extra="onnx")
+        if folder.is_dir():  # that there is none is said before anybody installs something for it
+            _require(onnx_folder.NEEDS, find, extra="onnx")
         return onnx_folder.folder_embedder(folder, cache_folder)
     for name, bundled in _BUNDLED.items():
         if model in (None, name) and (package := find(bundled.package)):

@@ -57,7 +57,8 @@ def read_questions(file: Path, *, field: str = "question") -> list[Asked]:
     try:
         lines = file.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise QuestionsInvalid(f"{file} cannot be read: {error}.") from error
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise QuestionsInvalid(f"{file} cannot be read: {why}.") from error
     asked = [_asked(file, number, line, field) for number, line in enumerate(lines, start=1) if line.strip()]
     if not asked:
         raise QuestionsInvalid(f"{file} holds no question.")
@@ -114,8 +115,9 @@ def _asked(file: Path, number: int, line: str, field: str) -> Asked:
         evidence = tuple(tuple(Line(str(at["path"]), int(at["line"])) for at in item) for item in given["evidence"])
         text, category = given[field], str(given.get("category", 0))
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        wanted = f'{{"{field}", "category", "evidence": [[{{"path", "line"}}]]}}'
-        raise QuestionsInvalid(f"{file}, line {number}: a question looks like {wanted} ({error!r}).") from error
+        why = f"there is no {error}" if isinstance(error, KeyError) else "this is something else"
+        wanted = f'{{"{field}": "…", "category": 1, "evidence": [[{{"path": "memory/a.md", "line": 3}}]]}}'
+        raise QuestionsInvalid(f"{file}, line {number}: {why}; a question is a line like {wanted}.") from error
     if not isinstance(text, str) or not evidence or not all(evidence):
         raise QuestionsInvalid(f"{file}, line {number}: {field!r} must be text, and the evidence must not be empty.")
     return Asked(text, category, evidence)
