@@ -104,7 +104,9 @@ class _Search:
     ) -> list[tuple[Candidate, Scored]]:
         """Return the candidates that are kept, best first, those of dated notes faded if that is wished."""
         kept = [(c, self._faded(scores[c.id], files[c.file]["path"])) for c in candidates if self._is_kept(c)]
-        return sorted(kept, key=lambda pair: (-pair[1].score, pair[0].file, pair[0].start_line, pair[0].id))
+        return sorted(
+            kept, key=lambda pair: (-pair[1].score, files[pair[0].file]["path"], pair[0].start_line, pair[0].id)
+        )
 
     def _spread(
         self, tx: Transaction, ranked: list[tuple[Candidate, Scored]], are_chunks: bool

@@ -232,7 +232,7 @@ async def test_every_tool_call_has_an_id_of_its_own(talk: Talk) -> None:
     await talk.say("What coffee do I like?")
 
     ids = [block["id"] for message in talk.history for block in message.content if block["type"] == "tool_use"]
-    assert len(ids) == len(set(ids)) >= 4
+    assert len(ids) == len(set(ids)) >= 2
 
 
 async def test_curated_files_are_read_and_named(talk: Talk) -> None:

@@ -191,7 +191,7 @@ async def test_status_tells_the_owner_how_everything_is(house: House, chat: Fake
         assert await said(chat, "/status") == (
             "- Agent `main` with the demo model, as you asked: a small set of rules, not a language model\n"
             "- This conversation: nothing to do\n"
-            "- Memory: 2 files, 10 passages\n"
+            "- Memory: 2 files, 2 passages\n"
             "  - Memory is searched by words only. No embedder is set (memory.embedder.provider is none).\n"
             "- Scrubjay 0.1.0, running for 3 h 5 min\n"
             "- telegram/main: connected as fake telegram\n"

@@ -295,8 +295,8 @@ async def test_status_counts_what_memory_holds_and_what_waits_for_a_vector(house
         await memory.index()
         done = await status_of(chat)
 
-    assert "- Memory: 2 files, 10 passages, 10 waiting for a vector" in waiting
-    assert "- Memory: 2 files, 10 passages\n" in done and "searched by words" not in done
+    assert "- Memory: 2 files, 2 passages, 2 waiting for a vector" in waiting
+    assert "- Memory: 2 files, 2 passages\n" in done and "searched by words" not in done
 
 
 async def test_only_the_owner_in_private_is_told_what_memory_holds(stage: Stage) -> None:

