@@ -61,9 +61,8 @@ def build_embedder(config: Config, home: Home, clock: Clock) -> Embedder | None:
         return _local_embedder(home, chosen.model)
     except EmbedderUnusable as error:
         log.warning("memory is searched by words only: %s", error, extra={"action": "no_embedder"})
-        return MissingEmbedder(
-            chosen.provider, Path(chosen.model or "").name, str(error)
-        )  # of a folder, no more than its name
+        name = Path(chosen.model or "").name  # of a folder no more, because everybody is told what the model is
+        return MissingEmbedder(chosen.provider, name, str(error))
 
 
 def _require_packages() -> None:

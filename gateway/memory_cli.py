@@ -1,11 +1,10 @@
 """The memory commands of the command line: on the index of an agent, beside a running gateway or without one."""
 
-import asyncio
 import json
 import re
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import asdict
 from typing import Any
@@ -17,7 +16,7 @@ from gateway.errors import GatewayError
 from gateway.home import Home
 from gateway.logs import start_logging
 from gateway.memories import open_memories
-from gateway.tasks import task_scope
+from gateway.tasks import finished, task_scope
 from memory.base import Progress, Result, Status
 from memory.clock import SystemClock, zone_named
 from memory.engine import NO_EMBEDDER, Memory
@@ -38,7 +37,6 @@ def search_here(
     async def work() -> int:
         async with _memory(config, home, agent) as memory, task_scope() as spawn:
             spawn(memory.run(), "memory")
-            await asyncio.sleep(0)  # it has begun, so that the search waits for files that are not indexed yet
             answer = await memory.search(
                 query, Audience(OWNER), limit=limit or config.memory.search.max_results, explain=explain
             )
@@ -51,7 +49,7 @@ def search_here(
                 say(remark)
         return 0
 
-    return _run(work())
+    return finished(work())
 
 
 def _shown(result: Result) -> str:
@@ -71,7 +69,7 @@ def index_here(config: Config, home: Home, agent: str, *, force: bool) -> int:
         print_line("\n".join(_lines(agent, status)))
         return 0 if status.degraded is None or NO_EMBEDDER in status.degraded else 1
 
-    return _run(work())
+    return finished(work())
 
 
 def status_here(config: Config, home: Home, agent: str, *, as_json: bool) -> int:
@@ -86,7 +84,7 @@ def status_here(config: Config, home: Home, agent: str, *, as_json: bool) -> int
             print_line("\n".join(_lines(agent, status)))
         return 0
 
-    return _run(work())
+    return finished(work())
 
 
 def _lines(agent: str, status: Status) -> list[str]:
@@ -170,13 +168,6 @@ class _Rate:
         began, done = self._first
         seconds = time.monotonic() - began
         return f"{(now.vectors - done) / seconds:.0f} a second" if now.vectors > done else ""
-
-
-def _run(work: Coroutine[Any, Any, int]) -> int:
-    try:
-        return asyncio.run(work)
-    except KeyboardInterrupt:
-        return 130
 
 
 def print_line(text: str) -> None:

@@ -1,6 +1,5 @@
 """`scrubjay memory eval`: measures how much a memory finds, on the built-in set or on one's own questions."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from gateway.home import Home
 from gateway.logs import start_logging
 from gateway.memories import build_embedder
 from gateway.memory_cli import print_json, print_line, progress, say
+from gateway.tasks import finished
 from memory.base import RankingName
 from memory.clock import SystemClock, zone_named
 from memory.evaluation.measure import read_questions
@@ -37,10 +37,7 @@ class Wanted:
 def evaluate_here(config: Config, home: Home, wanted: Wanted) -> int:
     """Measure, print the figures, and return the exit code: 1 if the built-in set has become worse than it should be."""
     start_logging(config, level="error")
-    try:
-        return asyncio.run(_evaluate(config, home, wanted))
-    except KeyboardInterrupt:
-        return 130
+    return finished(_evaluate(config, home, wanted))
 
 
 async def _evaluate(config: Config, home: Home, wanted: Wanted) -> int:

@@ -5,19 +5,17 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Coroutine
 from pathlib import Path
-from typing import Any
 
 from adapters.terminal.address import socket_path
 from adapters.terminal.client import NotConnected, connect
 from adapters.terminal.protocol import Done, Message, Problem
 from gateway.app import Gateway, open_gateway
 from gateway.config import Config
-from gateway.errors import GatewayError, HomeBusy
+from gateway.errors import HomeBusy
 from gateway.home import Home
 from gateway.logs import start_logging
-from memory.errors import MemoryStoreError
+from gateway.tasks import finished
 from scrubjay import __version__
 
 log = logging.getLogger(__name__)
@@ -26,7 +24,7 @@ log = logging.getLogger(__name__)
 def serve(config: Config, home: Home) -> int:
     """Serve every account until SIGINT or SIGTERM; return the exit code."""
     start_logging(config)
-    return _finished(_until_stopped(config, home))
+    return finished(_until_stopped(config, home))
 
 
 async def _until_stopped(config: Config, home: Home) -> int:
@@ -58,7 +56,7 @@ def chat_here(config: Config, home: Home, *, agent: str, demo: bool) -> int:
     interactive = sys.stdin.isatty() and sys.stdout.isatty()
     home.prepare()
     start_logging(config, file=home.log if interactive else None, level=None if interactive else "warning")
-    return _finished(_chat(config, home, agent=agent, demo=demo, interactive=interactive), log_file=home.log)
+    return finished(_chat(config, home, agent=agent, demo=demo, interactive=interactive), log_file=home.log)
 
 
 def _open_what_is_closed() -> None:
@@ -101,7 +99,7 @@ def command_here(config: Config, home: Home, text: str) -> int:
     """Give one command to the gateway as its owner, starting one without accounts if none runs; return the exit code."""
     home.prepare()
     start_logging(config, level="warning")
-    return _finished(_command(config, home, text))
+    return finished(_command(config, home, text))
 
 
 async def _command(config: Config, home: Home, text: str) -> int:
@@ -138,20 +136,3 @@ async def _give(socket: Path, agent: str, text: str) -> int:
         return 1
     finally:
         await link.close()
-
-
-def _finished(work: Coroutine[Any, Any, int], *, log_file: Path | None = None) -> int:
-    """Run until done. Ctrl-C ends it without a traceback; a fault of ours is logged, so that secrets are masked in it."""
-    try:
-        return asyncio.run(work)
-    except KeyboardInterrupt:
-        return 130
-    except (GatewayError, MemoryStoreError):
-        raise
-    except Exception as error:
-        if isinstance(error, OSError) and error.filename is not None:  # a folder or file that is not ours to use
-            raise GatewayError(f"{error.filename} cannot be used: {error.strerror}.") from error
-        log.critical("a fault ended scrubjay", exc_info=True, extra={"action": "fault"})
-        where = f" The details are in {log_file}." if log_file is not None and log_file.exists() else ""
-        sys.stderr.write(f"Something broke that should not have.{where}\n")
-        return 1

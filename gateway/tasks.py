@@ -1,9 +1,17 @@
-"""Tasks: every task of the gateway is started here, named and held; one that fails ends all."""
+"""Tasks: every task of the gateway is started here, named and held; one that fails ends all. The first one too."""
 
 import asyncio
+import logging
+import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
+
+from gateway.errors import GatewayError
+from memory.errors import MemoryStoreError
+
+log = logging.getLogger(__name__)
 
 Spawn = Callable[[Coroutine[Any, Any, None], str], "asyncio.Task[None]"]
 
@@ -42,3 +50,20 @@ async def task_scope() -> AsyncIterator[Spawn]:
         if len(failures.exceptions) == 1:  # one fault is told as what it is
             raise failures.exceptions[0] from None
         raise
+
+
+def finished(work: Coroutine[Any, Any, int], *, log_file: Path | None = None) -> int:
+    """Run until done. Ctrl-C ends it without a traceback; a fault of ours is logged, so that secrets are masked in it."""
+    try:
+        return asyncio.run(work)
+    except KeyboardInterrupt:
+        return 130
+    except (GatewayError, MemoryStoreError):
+        raise
+    except Exception as error:
+        if isinstance(error, OSError) and error.filename is not None:  # a folder or file that is not ours to use
+            raise GatewayError(f"{error.filename} cannot be used: {error.strerror}.") from error
+        log.critical("a fault ended scrubjay", exc_info=True, extra={"action": "fault"})
+        where = f" The details are in {log_file}." if log_file is not None and log_file.exists() else ""
+        sys.stderr.write(f"Something broke that should not have.{where}\n")
+        return 1

@@ -7,12 +7,14 @@ unrelated.
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from memory.embedders.base import Embedder
+from memory.embedders.base import Embedder, Kind
+from memory.embedders.batches import BatchSize, embed_each
+from memory.errors import TextRefused
 
 if TYPE_CHECKING:
     from memory.embedders.base import Vectors
@@ -62,22 +64,27 @@ class Calibration:
     @classmethod
     def from_json(cls, text: str) -> "Calibration":
         """Return the calibration that `to_json` gave; ValueError or KeyError for anything else."""
+        return cls.of(json.loads(text))
+
+    @classmethod
+    def of(cls, stored: Mapping[str, Any]) -> "Calibration":
+        """Return the calibration that decoded JSON holds; ValueError or KeyError for anything else."""
         import numpy as np
 
-        stored = json.loads(text)
         means = {language: np.frombuffer(base64.b64decode(m), np.float32) for language, m in stored["means"].items()}
         return cls(means, stored["floors"], stored["bars"])
 
 
-async def calibrate(embedder: Embedder) -> Calibration:
-    """Return what is known of an embedder: for the built-in one it ships, others are measured; raises `EmbedderError`."""
+async def calibrate(embedder: Embedder, size: BatchSize | None = None) -> Calibration:
+    """Return what is known of an embedder: for the built-in one it ships, others are measured, by batches of at most
+    `size`; raises `EmbedderError`."""
     shipped = json.loads((files("memory.evaluation") / SHIPPED).read_text(encoding="utf-8"))
     if embedder.identity in shipped:
-        return Calibration.from_json(json.dumps(shipped[embedder.identity]))
-    return await measured(embedder)
+        return Calibration.of(shipped[embedder.identity])
+    return await measured(embedder, size)
 
 
-async def measured(embedder: Embedder) -> Calibration:
+async def measured(embedder: Embedder, size: BatchSize | None = None) -> Calibration:
     """Embed about 440 short texts and return what they say of the embedder; raises `EmbedderError`."""
     import numpy as np
 
@@ -86,15 +93,15 @@ async def measured(embedder: Embedder) -> Calibration:
     said = [exchange for days in history("en").values() for day in days.values() for exchange in day][::_STEP]
     passages = {"latin": [text for e in said for text in (e.query, e.response)], "cjk": chinese_prose()}
     asked = [question for of_person in questions().values() for question in of_person]
-    vectors = {language: await embedder.embed(texts, kind="passage") for language, texts in passages.items()}
+    vectors = {language: await _embedded(embedder, texts, "passage", size) for language, texts in passages.items()}
     means = {language: rows.mean(axis=0).astype(np.float32) for language, rows in vectors.items()}
     queries = np.concatenate(
         [
-            _centred(await embedder.embed([q.english for q in asked], kind="query"), means["latin"]),
-            _centred(await embedder.embed([q.chinese for q in asked], kind="query"), means["cjk"]),
+            units(await _embedded(embedder, [q.english for q in asked], "query", size) - means["latin"]),
+            units(await _embedded(embedder, [q.chinese for q in asked], "query", size) - means["cjk"]),
         ]
     )
-    cosines = {language: _centred(rows, means[language]) @ queries.T for language, rows in vectors.items()}
+    cosines = {language: units(rows - means[language]) @ queries.T for language, rows in vectors.items()}
     return Calibration(
         means,
         floors={language: float(np.quantile(c, _FLOOR_QUANTILE)) for language, c in cosines.items()},
@@ -102,10 +109,20 @@ async def measured(embedder: Embedder) -> Calibration:
     )
 
 
-def _centred(rows: "Vectors", mean: "Vectors") -> "Vectors":
+async def _embedded(embedder: Embedder, texts: Sequence[str], kind: Kind, size: BatchSize | None) -> "Vectors":
+    """Embed a little at a time, so that questions pass in between, and a cap on items is met."""
     import numpy as np
 
-    moved = rows - mean
-    lengths = np.linalg.norm(moved, axis=1, keepdims=True)
-    centred: Vectors = moved / np.maximum(lengths, 1e-12)
-    return centred
+    found = await embed_each(embedder, texts, kind=kind, size=size)
+    for each in found:
+        if isinstance(each, TextRefused):
+            raise each
+    return np.array(found, dtype=np.float32)
+
+
+def units(rows: "Vectors") -> "Vectors":
+    """Return rows scaled to unit length; a row of zeros stays."""
+    import numpy as np
+
+    scaled: Vectors = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    return scaled

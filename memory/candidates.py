@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from memory.analyser import content_words, language_of, match_expression, query_terms
 from memory.analyser import terms as analysed
+from memory.calibration import units
 from memory.dates import asked_dates, day_of, days_asked, nearness
 from memory.index.passages import Kind, shelf_term
 from memory.index.vectors import QueryVectors, decode, signs
@@ -17,12 +18,9 @@ from memory.shelves import Audience
 from memory.sqlite import Row, Transaction
 
 if TYPE_CHECKING:
-    from memory.embedders.base import Vectors
     from memory.index.vectors import Vector
 
-_PLURAL: Mapping[Kind, str] = {"chunk": "chunks", "entry": "entries"}
 POOL = 60  # candidates of each leg, whatever the number of results
-QUERY_CHARACTERS = 10_000  # of a longer question, half of them from either end are read
 _WORDED = 300  # passages of a shelf that are looked up by words, for the best of them to be candidates
 _NEAR = 120  # so many are nearest by their signs; the best of them by their numbers are candidates
 _MANY = 5_000  # passages, from where on a search saves work
@@ -45,22 +43,17 @@ class Question:
     @classmethod
     def of(cls, query: str, audience: Audience, *, today: date, vectors: QueryVectors | None) -> "Question":
         """Return the question that a text is for an audience, on the day `today`."""
-        asked = analysed(asked_dates(query, today))
+        dates = asked_dates(query, today)
+        asked = analysed(dates)
         terms = list(dict.fromkeys([*query_terms(query), *asked]))
         content = frozenset([*content_words(query), *(word for word in asked if not word.isdigit())])
         shelf = None if audience.is_owner else audience.shelf
-        return cls(terms, content, days_asked(query, today), language_of(query), shelf, vectors)
+        return cls(terms, content, days_asked(query, dates), language_of(query), shelf, vectors)
 
     def expression(self, terms: Sequence[str]) -> str:
         """Return what FTS5 is asked for: any of the terms, on the shelf if there is one."""
         words = f"terms : ({match_expression(terms)})"
         return f'(shelf : "{shelf_term(self.shelf)}") AND ({words})' if self.shelf is not None else words
-
-
-def cut_query(query: str) -> str:
-    """Return what is read of a question: what is asked stands before or after what was pasted into it."""
-    half = QUERY_CHARACTERS // 2
-    return query if len(query) <= QUERY_CHARACTERS else f"{query[:half]} … {query[-half:]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +74,16 @@ def find_candidates(tx: Transaction, question: Question, kind: Kind) -> Leg:
         cosines = space.cosines(tx, worded | _near_by_signs(tx, question, space))
     meant = sorted(cosines, key=lambda id_: -cosines[id_].centred)[:POOL]
     rows = tx.all(f"{kind}_rows", ids=json.dumps([*worded.union(meant)]), shelf=question.shelf)
-    found = [_candidate(row, question, statistics, cosines.get(row["id"])) for row in rows]
+    days = _days(tx, {row["file"] for row in rows}) if question.days else {}
+    dated = {file: nearness(question.days, day) for file, day in days.items()}
+    found = [_candidate(row, question, statistics, cosines.get(row["id"]), dated.get(row["file"], 0.0)) for row in rows]
     return Leg(found, statistics.ideal)
+
+
+def _days(tx: Transaction, files: Iterable[int]) -> dict[int, date]:
+    """Return the days that files are named after."""
+    rows = tx.all("found_files", ids=json.dumps([*files]))
+    return {row["id"]: day for row in rows if (day := day_of(row["path"]))}
 
 
 def _with_words(tx: Transaction, question: Question, kind: Kind, statistics: Statistics) -> set[int]:
@@ -92,7 +93,7 @@ def _with_words(tx: Transaction, question: Question, kind: Kind, statistics: Sta
         return set()
     expression = question.expression(_finding(question.terms, statistics))
     most = POOL if question.shelf is None else _WORDED
-    found = [row["id"] for row in tx.all(f"{_PLURAL[kind]}_with_words", expression=expression, most=most)]
+    found = [row["id"] for row in tx.all(f"{kind}_with_words", expression=expression, most=most)]
     if len(found) <= POOL:
         return set(found)
     rows = tx.all(f"{kind}_rows", ids=json.dumps(found), shelf=question.shelf)
@@ -112,15 +113,16 @@ def _finding(terms: Sequence[str], statistics: Statistics) -> Sequence[str]:
 def _near_by_signs(tx: Transaction, question: Question, space: "_Space") -> set[int]:
     given = {"signs": signs(space.near), "most": _NEAR}
     if question.shelf is None:
-        rows = tx.all(f"{_PLURAL[space.kind]}_near", **given)
+        rows = tx.all(f"{space.kind}_near", **given)
     else:
-        rows = tx.all(f"{_PLURAL[space.kind]}_near_on_shelf", shelf=question.shelf, **given)
+        rows = tx.all(f"{space.kind}_near_on_shelf", shelf=question.shelf, **given)
     return {row["id"] for row in rows}
 
 
-def _candidate(row: Row, question: Question, statistics: Statistics, cosines: Cosines | None) -> Candidate:
+def _candidate(
+    row: Row, question: Question, statistics: Statistics, cosines: Cosines | None, dated: float
+) -> Candidate:
     counts = _counts(row, question.terms)
-    day = day_of(row["path"]) if question.days else None
     return Candidate(
         id=row["id"],
         file=row["file"],
@@ -132,7 +134,7 @@ def _candidate(row: Row, question: Question, statistics: Statistics, cosines: Co
         holds=not question.content.isdisjoint(counts),
         cosine=None if cosines is None else cosines.centred,
         raw=None if cosines is None else cosines.raw,
-        dated=nearness(question.days, day) if day else 0.0,
+        dated=dated,
     )
 
 
@@ -179,10 +181,10 @@ class _Space:
         stored = tx.all("centres_of", kind=kind)
         all_ = {row["language"]: np.frombuffer(row["vector"], np.float32) for row in stored}
         mean = asked.calibration.mean(question.language)
-        near = _units((asked.vector - all_.get(question.language, mean))[None])[0]
+        near = units((asked.vector - all_.get(question.language, mean))[None])[0]
         if question.shelf is None:
             return cls(kind, asked, near, near, all_)
-        return cls(kind, asked, near, _units((asked.vector - mean)[None])[0], {})
+        return cls(kind, asked, near, units((asked.vector - mean)[None])[0], {})
 
     def cosines(self, tx: Transaction, ids: Iterable[int]) -> dict[int, Cosines]:
         """Return the cosines of those passages that have a vector."""
@@ -199,13 +201,6 @@ class _Space:
             by_language[row["language"]].append(at)
         for language, places in by_language.items():
             stored[places] -= self.centres.get(language, self.asked.calibration.mean(language))
-        centred = _units(stored) @ self.query
+        centred = units(stored) @ self.query
         pairs = zip(rows, centred.tolist(), raw.tolist(), strict=True)
         return {row["id"]: Cosines(near, raw_) for row, near, raw_ in pairs}
-
-
-def _units(rows: "Vectors") -> "Vectors":
-    import numpy as np
-
-    units: Vectors = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
-    return units

@@ -2,14 +2,16 @@
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from datetime import UTC, date, datetime
 from email.utils import parsedate_to_datetime
 from math import isfinite
-from typing import Protocol
+from typing import Protocol, TypeVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from memory.errors import UnknownZone
+
+T = TypeVar("T")
 
 
 class Clock(Protocol):
@@ -86,3 +88,20 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
         return None
     # An HTTP date is in GMT, whether it says so or not.
     return max((until.replace(tzinfo=until.tzinfo or UTC) - now).total_seconds(), 0.0)
+
+
+async def within(clock: Clock, seconds: float, work: Awaitable[T]) -> T:
+    """Return what `work` gives; after `seconds` of the clock it is cancelled, and TimeoutError raised."""
+    task = asyncio.ensure_future(work)
+    timer = asyncio.ensure_future(clock.sleep(seconds))
+    try:
+        await asyncio.wait((task, timer), return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            raise TimeoutError
+        return task.result()
+    finally:
+        for each in (task, timer):
+            each.cancel()
+        await asyncio.wait((task, timer))
+        if not task.cancelled():
+            task.exception()  # what it raises when it is cancelled is for nobody

@@ -43,6 +43,12 @@ def parts_of(text: str, size: int) -> Iterator[str]:
         start = end
 
 
+def both_ends(text: str, most: int) -> str:
+    """Return what is read of a question of more than `most` characters: half of them from either end, because what is
+    asked stands before or after what was pasted into it."""
+    return text if len(text) <= most else f"{text[: most // 2]} … {text[-(most // 2) :]}"
+
+
 def ends_sentence(line: str) -> bool:
     """Tell whether a line ends with the end of a sentence, quoted or not."""
     return line.rstrip().rstrip(_CLOSING)[-1:] in _ENDS

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date
 from itertools import pairwise
 
+from memory.cuts import both_ends
 from memory.date_tokens import DAYS, MONTHS, YEARS, tokens, valid
 from memory.date_words import ENGLISH_MONTHS, Token, plain
 
@@ -12,7 +13,7 @@ _FILE = re.compile(
     r"([0-9]{4})(?:([-_.])([0-9]{2})\2([0-9]{2})(?![0-9])|([0-9]{2})([0-9]{2})(?![0-9A-Za-z])).*\.(?:md|markdown)",
     re.IGNORECASE | re.DOTALL,
 )
-_READ = 5_000  # characters at either end of a question
+QUERY_CHARACTERS = 10_000  # that are read of a question
 # "Hier" is here in German and Dutch.
 _FRENCH = re.compile(r"\b(?:ai|avez|avons|c|elle|est|il|j|le|matin|nous|on|qu|que|qui|quoi|soir|vous)\b")
 
@@ -45,10 +46,9 @@ def asked_dates(query: str, today: date) -> str:
     readings are given, since nothing tells them apart and a wrong one costs two words; 8.5.2023 has the day first, as
     everywhere where dates have dots.
 
-    Of a text of more than 10,000 characters the first and the last half of these are read: what is asked stands before or
-    after what was pasted.
+    Of a text of more than 10,000 characters both ends are read.
     """
-    text = plain(query if len(query) <= 2 * _READ else f"{query[:_READ]} … {query[-_READ:]}")
+    text = plain(both_ends(query, QUERY_CHARACTERS))
     said = list(tokens(text))
     kinds = "".join(kind for kind, _ in said)
     if "h" in kinds and _FRENCH.search(text):
@@ -187,19 +187,21 @@ _PATTERNS: dict[str, tuple[str, _Reading]] = {
 _RULES = re.compile("|".join(f"(?P<{name}>{pattern})" for name, (pattern, _) in _PATTERNS.items()))
 
 
-_MONTHS = tuple(date_words(date(2000, month, 1)).split()[1] for month in range(1, 13))
 _ORDINAL = r"(?:st|nd|rd|th)?"
 _ENGLISH = re.compile(
-    rf"\b(?:(?P<before>\d{{1,2}}){_ORDINAL}\s+(?:of\s+)?)?(?P<month>{'|'.join(_MONTHS)})\b"
+    rf"\b(?:(?P<before>\d{{1,2}}){_ORDINAL}\s+(?:of\s+)?)?(?P<month>{'|'.join(ENGLISH_MONTHS)})\b"
     rf"(?:\s+(?P<after>\d{{1,2}}){_ORDINAL}\b)?(?:,?\s*(?P<year>\d{{4}})\b)?",
     re.IGNORECASE,
 )
 _YEAR = re.compile(r"(?<![\d.])(?:19|20)\d\d(?![\d.])")
 
 
-def days_asked(query: str, today: date) -> frozenset[str]:
-    """Return the words of the dates that a question speaks of, as `date_words` has them; none if it speaks of no date."""
-    words = set(asked_dates(query, today).split())
+def days_asked(query: str, asked: str) -> frozenset[str]:
+    """Return the words of the dates that a question speaks of, as `date_words` has them; none if it speaks of no date.
+
+    `asked` is what `asked_dates` gave for it, which leaves out what an English date says itself.
+    """
+    words = set(asked.split())
     for match in _ENGLISH.finditer(query):
         parts = [match[name] for name in ("before", "after", "year") if match[name]]
         if parts:
@@ -209,8 +211,8 @@ def days_asked(query: str, today: date) -> frozenset[str]:
 
 def nearness(asked: frozenset[str], day: date) -> float:
     """Return how well a day meets the dates of `days_asked`: 1 for the day, a half for its month if no day was named."""
-    months, years = asked.intersection(_MONTHS), {word for word in asked if len(word) == 4 and word.isdigit()}
-    if _MONTHS[day.month - 1] not in months or (years and str(day.year) not in years):
+    months, years = asked.intersection(ENGLISH_MONTHS), {word for word in asked if len(word) == 4 and word.isdigit()}
+    if ENGLISH_MONTHS[day.month - 1] not in months or (years and str(day.year) not in years):
         return 0.0
     days = {word for word in asked if len(word) < 3 and word.isdigit()}
     return (1.0 if str(day.day) in days else 0.0) if days else 0.5

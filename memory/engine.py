@@ -1,7 +1,7 @@
 """The memory of an agent: the one door to its index, for searching and for keeping it up to date with the notes."""
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memory.base import Answer, Progress, RankingName, SearchSettings, Status
-from memory.candidates import cut_query
 from memory.chunks import Chunking
 from memory.clock import Clock, user_day
+from memory.cuts import both_ends
+from memory.dates import QUERY_CHARACTERS
 from memory.embedders.base import Embedder
 from memory.errors import DatabaseError, EmbedderError
 from memory.index import pending, serving, store
@@ -22,6 +23,7 @@ from memory.index.models import Previous
 from memory.index.pending import Counts
 from memory.index.questions import Asked, Questions, by_words
 from memory.index.upkeep import Upkeep
+from memory.index.vectors import ModelReplaced
 from memory.scan import Tree
 from memory.search import Found, Unit, search
 from memory.shelves import Audience
@@ -39,10 +41,6 @@ _REPLACED = "The index was replaced again and again while it was searched; searc
 _TRIES = 3
 
 log = logging.getLogger(__name__)
-
-
-class _ModelReplaced(Exception):
-    """The vectors of another model were put into use between question and search."""
 
 
 class Memory:
@@ -128,7 +126,7 @@ class Memory:
         be found, two seconds at most. What is less than it could be is said in `degraded`, never raised, and only to the
         owner with the reason: it may name paths, or how much others have written.
         """
-        query = cut_query(query)
+        query = both_ends(query, QUERY_CHARACTERS)
         await self._upkeep.caught_up()
         settings = self._settings if ranking is None else replace(self._settings, ranking=ranking)
         look = partial(
@@ -147,9 +145,9 @@ class Memory:
         for _ in range(_TRIES):
             try:
                 asked = await self._ask(query, settings.ranking)
-                found = await self._looked(look, asked)
+                found = await self._file.read_with(partial(look, vectors=asked.vectors))
                 break
-            except (IndexReplaced, _ModelReplaced):
+            except (IndexReplaced, ModelReplaced):
                 continue  # with what there is now
             except DatabaseError as error:
                 log.error("memory cannot be searched: %s", error, extra={"action": "search_failed"})
@@ -214,18 +212,6 @@ class Memory:
         if self._embedder is None:
             return by_words(NO_EMBEDDER)
         return by_words(_DEAD_EXTENSION if self._file.has_extension else _NO_EXTENSION)
-
-    async def _looked(self, look: Callable[..., Awaitable[Found]], asked: Asked) -> Found:
-        """Return what a search finds, unless its question and the vectors in use came to be of different models."""
-        try:
-            found = await self._file.read_with(partial(look, vectors=asked.vectors))
-        except Exception as error:
-            if self._questions is not None and not await self._questions.holds(asked):
-                raise _ModelReplaced from error
-            raise
-        if self._questions is not None and not await self._questions.holds(asked):
-            raise _ModelReplaced
-        return found
 
     async def _status(self) -> Status:
         embedding, questions = self._embedding, self._questions

@@ -13,7 +13,7 @@ from typing import Literal
 from memory.base import MAX_RESULTS, Result, SearchSettings
 from memory.candidates import Question, find_candidates
 from memory.dates import day_of
-from memory.index.vectors import QueryVectors
+from memory.index.vectors import ModelReplaced, QueryVectors
 from memory.ranking import Candidate, Leg, Scored, Scores, balanced, classic, spread
 from memory.shelves import Audience
 from memory.sqlite import Database, Row, Transaction
@@ -50,12 +50,15 @@ async def search(
     """Return what the passages that `audience` may read have on `query`, at most `limit` results (up to 50).
 
     Without `vectors` the search goes by words only. `min_score` is for the ranking `classic`. Fewer results are the first of
-    more. `unit` `chunk` gives whole chunks instead of the lines around the best entries.
+    more. `unit` `chunk` gives whole chunks instead of the lines around the best entries. Raises `ModelReplaced` where the
+    vectors in use are not of the model that has seen the question.
     """
     limit = min(limit, MAX_RESULTS)
     least = settings.min_score if min_score is None else min_score
 
     def look(tx: Transaction) -> Found:
+        if vectors is not None and (tx.one("serving") or {}).get("value") != vectors.identity:
+            raise ModelReplaced
         question = Question.of(query, audience, today=today, vectors=vectors)
         if settings.ranking == "words":
             question = replace(question, vectors=None)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from memory.clock import Clock
+from memory.clock import Clock, within
 from memory.embedders.base import Kind
 from memory.embedders.batches import BatchSize, batches
 from memory.embedders.http_answers import Refused, Server, ServerFault, endpoint, failure, masked, vectors
@@ -197,18 +197,12 @@ class HttpEmbedder:
 
     async def _within(self, seconds: float, work: Coroutine[Any, Any, T]) -> T:
         """Return what `work` returns, or raise `EmbedderUnavailable` when it takes longer on the clock."""
-        task, alarm = asyncio.ensure_future(work), asyncio.ensure_future(self._clock.sleep(seconds))
         try:
-            await asyncio.wait((task, alarm), return_when=asyncio.FIRST_COMPLETED)
-            if task.done():
-                return task.result()
+            return await within(self._clock, seconds, work)
+        except TimeoutError:
             raise EmbedderUnavailable(
                 f"The embedding server at {self._server.where} did not answer within {seconds:g} seconds."
-            )
-        finally:
-            task.cancel()
-            alarm.cancel()
-            await asyncio.gather(task, alarm, return_exceptions=True)
+            ) from None
 
     async def _opened(self) -> _Http:
         if self._opening is None or (self._opening.done() and self._opening.exception() is not None):

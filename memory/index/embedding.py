@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from memory.clock import Clock
+from memory.clock import Clock, within
 from memory.embedders.base import Embedder
 from memory.embedders.batches import BatchSize, batches, embed_each
 from memory.errors import DatabaseError, EmbedderError, EmbedderUnavailable, EmbedderUnusable, TextRefused
@@ -17,7 +17,6 @@ from memory.index.file import IndexFile, IndexReplaced
 from memory.index.models import Models, Previous
 from memory.index.pending import Counts, Waiting
 from memory.index.serving import FEWEST_MOVED, Model
-from memory.index.waiting import within
 
 if TYPE_CHECKING:
     from memory.index.vectors import Vector

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Self, TypeVar
 from memory.clock import Clock
 from memory.errors import DatabaseDamaged, DatabaseFull, DatabaseTooNew
 from memory.sqlite import Database, load_migrations, load_statements
+from memory.walk import Mark, mark_of
 
 if TYPE_CHECKING:
     from memory.sqlite import Transaction
 
 T = TypeVar("T")
-Mark = tuple[int, int]  # device and inode
 
 _COMPANIONS = ("", "-wal", "-shm")
 _ASIDE = ".damaged-"
@@ -224,10 +224,9 @@ def _extension() -> tuple[str, ...]:
 
 def _mark(path: Path) -> Mark | None:
     try:
-        status = os.stat(path)
+        return mark_of(os.stat(path))
     except (FileNotFoundError, NotADirectoryError):
         return None
-    return status.st_dev, status.st_ino
 
 
 def _locked(folder: Path) -> int:

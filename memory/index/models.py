@@ -2,19 +2,18 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from memory.calibration import calibrate
-from memory.embedders.base import Embedder, Kind
-from memory.embedders.batches import BatchSize, embed_each
-from memory.errors import EmbedderError, EmbedderUnusable, TextRefused
+from memory.embedders.base import Embedder
+from memory.embedders.batches import BatchSize
+from memory.errors import EmbedderError, EmbedderUnusable
 from memory.index import serving
 from memory.index.file import IndexFile
 from memory.index.serving import Model
 
 if TYPE_CHECKING:
-    from memory.embedders.base import Vectors
     from memory.sqlite import Transaction
 
 Previous = Callable[[str], Embedder | None]
@@ -109,7 +108,7 @@ class Models:
                 await embedder.close()
 
     async def _calibrated(self) -> Model:
-        calibration = await calibrate(_Piecemeal(self.embedder, self._size))
+        calibration = await calibrate(self.embedder, self._size)
         return Model(self.embedder.identity, calibration.dimension, calibration)
 
     def _built(self, embedder: str) -> Embedder | None:
@@ -118,27 +117,6 @@ class Models:
         except EmbedderError as error:
             log.warning("the embedder before cannot be used: %s", error, extra={"action": "old_embedder_dropped"})
             return None
-
-
-class _Piecemeal:
-    """An embedder that is asked a little at a time, so that questions pass in between, and a cap on items is met."""
-
-    def __init__(self, embedder: Embedder, size: BatchSize) -> None:
-        self.provider, self.model, self.identity = embedder.provider, embedder.model, embedder.identity
-        self._embedder = embedder
-        self._size = size
-
-    async def embed(self, texts: Sequence[str], *, kind: Kind) -> "Vectors":
-        import numpy as np
-
-        found = await embed_each(self._embedder, texts, kind=kind, size=self._size)
-        for each in found:
-            if isinstance(each, TextRefused):
-                raise each
-        return np.array(found, dtype=np.float32)
-
-    async def close(self) -> None:
-        """Leave the embedder to its owner."""
 
 
 def _establish(tx: "Transaction", model: Model) -> None:

@@ -2,14 +2,13 @@
 
 from dataclasses import dataclass
 
-from memory.clock import Clock
+from memory.clock import Clock, within
 from memory.embedders.base import Embedder
 from memory.embedders.batches import embed_each
 from memory.errors import EmbedderError, TextRefused
 from memory.index.embedding import Embedding
 from memory.index.serving import Model
 from memory.index.vectors import QueryVectors
-from memory.index.waiting import within
 
 QUERY_SECONDS = 10.0
 
@@ -59,13 +58,6 @@ class Questions:
             await self._note_dimension(embedder, model, len(vector))
             return Asked(None, await self.degraded(model))
         return Asked(QueryVectors(model.identity, vector, model.calibration), await self.degraded(model))
-
-    async def holds(self, asked: Asked) -> bool:
-        """Tell whether the vectors in use are still those of the model that has seen the question."""
-        if asked.vectors is None:
-            return True
-        model = await self._embedding.models.in_use()
-        return model is not None and model.identity == asked.vectors.identity
 
     async def degraded(self, model: Model | None) -> str | None:
         """Return what is less than it could be while the vectors of `model` are in use."""

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 FEWEST_MOVED = 16  # passages that come or go before a centre is moved
 
 _PAGE = 1_000
-_PLURAL: Mapping[Kind, str] = {"chunk": "chunks", "entry": "entries"}
 _FORMER = "/former"
 
 
@@ -109,7 +108,7 @@ def put_vectors(tx: "Transaction", model: Model, vectors: "Mapping[bytes, Vector
     if (now := in_use(tx)) is None or now.identity != model.identity:
         return
     for kind in KINDS:
-        name = f"{_PLURAL[kind]}_with_hash"
+        name = f"{kind}_with_hash"
         _put_signs(tx, model, kind, [row | {"vector": stored[h]} for h in new for row in tx.all(name, hash=h)])
 
 

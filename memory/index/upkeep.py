@@ -5,12 +5,11 @@ import logging
 from collections.abc import Callable
 from contextlib import aclosing, suppress
 
-from memory.clock import Clock
+from memory.clock import Clock, within
 from memory.errors import DatabaseError
 from memory.index.embedding import Embedding
 from memory.index.file import IndexFile, IndexReplaced
 from memory.index.indexer import Indexer, Report
-from memory.index.waiting import within
 from memory.scan import Tree
 from memory.watch import changes
 

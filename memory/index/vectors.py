@@ -24,6 +24,10 @@ class QueryVectors:
     calibration: Calibration
 
 
+class ModelReplaced(Exception):
+    """The vectors of another model were put into use between question and search."""
+
+
 def encode(vector: "Vector") -> bytes:
     """Return a vector as the cache holds it."""
     import numpy as np

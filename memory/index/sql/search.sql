@@ -14,22 +14,22 @@ SELECT count(*) AS "having" FROM chunks_fts WHERE chunks_fts MATCH :expression
 -- name: entry_frequency_on_shelf
 SELECT count(*) AS "having" FROM entries_fts WHERE entries_fts MATCH :expression
 
--- name: chunks_with_words
+-- name: chunk_with_words
 SELECT rowid AS id FROM chunks_fts WHERE chunks_fts MATCH :expression AND rank MATCH 'bm25(0.0, 1.0)' ORDER BY rank LIMIT :most
 
--- name: entries_with_words
+-- name: entry_with_words
 SELECT rowid AS id FROM entries_fts WHERE entries_fts MATCH :expression AND rank MATCH 'bm25(0.0, 1.0)' ORDER BY rank LIMIT :most
 
--- name: chunks_near
+-- name: chunk_near
 SELECT rowid AS id FROM chunks_vec WHERE embedding MATCH vec_bit(:signs) AND k = :most
 
--- name: entries_near
+-- name: entry_near
 SELECT rowid AS id FROM entries_vec WHERE embedding MATCH vec_bit(:signs) AND k = :most
 
--- name: chunks_near_on_shelf
+-- name: chunk_near_on_shelf
 SELECT rowid AS id FROM chunks_vec WHERE embedding MATCH vec_bit(:signs) AND k = :most AND shelf = :shelf
 
--- name: entries_near_on_shelf
+-- name: entry_near_on_shelf
 SELECT rowid AS id FROM entries_vec WHERE embedding MATCH vec_bit(:signs) AND k = :most AND shelf = :shelf
 
 -- name: chunk_vectors
@@ -43,15 +43,11 @@ CROSS JOIN entries e ON e.id = wanted.value
 CROSS JOIN embedding_cache v ON v.identity = :identity AND v.hash = e.hash
 
 -- name: chunk_rows
-SELECT id, file, 0 AS ordinal, start_line, end_line, terms, length, language,
-    (SELECT path FROM files WHERE files.id = chunks.file) AS path
-FROM chunks
+SELECT id, file, 0 AS ordinal, start_line, end_line, terms, length, language FROM chunks
 WHERE id IN (SELECT value FROM json_each(:ids)) AND (:shelf IS NULL OR shelf = :shelf)
 
 -- name: entry_rows
-SELECT id, file, ordinal, start_line, end_line, terms, length, language,
-    (SELECT path FROM files WHERE files.id = entries.file) AS path
-FROM entries
+SELECT id, file, ordinal, start_line, end_line, terms, length, language FROM entries
 WHERE id IN (SELECT value FROM json_each(:ids)) AND (:shelf IS NULL OR shelf = :shelf)
 
 -- name: entries_around

@@ -71,10 +71,10 @@ DELETE FROM chunks_vec WHERE rowid = :id
 -- name: entry_signs_delete
 DELETE FROM entries_vec WHERE rowid = :id
 
--- name: chunks_with_hash
+-- name: chunk_with_hash
 SELECT id, shelf, language FROM chunks WHERE hash = :hash
 
--- name: entries_with_hash
+-- name: entry_with_hash
 SELECT id, shelf, language FROM entries WHERE hash = :hash
 
 -- name: chunk_cached_of_file
