@@ -2,19 +2,18 @@
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, TextIO, get_args
 
 import typer
 
+from gateway.typed import Mistake, numbers, one_of
 from memory.base import MAX_RESULTS, RankingName
 
 if TYPE_CHECKING:
     from gateway.config import Config
     from gateway.home import Home
-
-Name = TypeVar("Name", bound=str)
 
 # Markdown and colours cost a tenth of a second at start; a help page does without.
 cli = typer.Typer(
@@ -60,7 +59,7 @@ def init(
     from gateway.init import initialise
 
     if not yes and not _is_terminal(sys.stdin):
-        raise _Mistake("There is no terminal to ask you in. `scrubjay init --yes` takes the defaults.")
+        raise Mistake("There is no terminal to ask you in. `scrubjay init --yes` takes the defaults.")
     for line in initialise(_home(home), os.environ, ask=None if yes else _ask, tell=_tell):
         typer.echo(line)
 
@@ -97,12 +96,14 @@ def run(home: HomeOption = None) -> None:
 def check_config(home: HomeOption = None) -> None:
     """Name every mistake in scrubjay.yaml.
 
-    Each with its line and key, and what to write instead. Nothing is started and nothing written.
+    Each with its line and key, and what to write instead. Nothing is started and nothing written. What it names on this
+    machine is looked for as well; a disk with notes that is not mounted is told, and is no mistake.
     """
+    from gateway.config import absent
     from gateway.explain import describe_config
 
-    config, place = _config(home, connects=True)
-    for line in describe_config(config, place):
+    config, place = _config(home, connects=True, looks=True)
+    for line in [*describe_config(config, place), *(f"warning: {sentence}" for sentence in absent(config))]:
         typer.echo(line)
 
 
@@ -171,7 +172,7 @@ def _pair(home: str | None, words: str) -> None:
 
     config, place = _config(home)
     if not place.database.exists():
-        raise _Mistake(f"No gateway has run in {place.root} yet, so nobody waits there. Is that the right --home?")
+        raise Mistake(f"No gateway has run in {place.root} yet, so nobody waits there. Is that the right --home?")
     raise typer.Exit(command_here(config, place, f"/pair {words}"))
 
 
@@ -190,7 +191,7 @@ def memory_search(
     from gateway.memory_cli import search_here
 
     if not query.strip():
-        raise _Mistake("There is nothing to search for; give a question, or words that the notes may have.")
+        raise Mistake("There is nothing to search for; give a question, or words that the notes may have.")
     config, place = _config(home)
     name = _agent(config, agent)
     raise typer.Exit(search_here(config, place, name, query, limit=limit, explain=explain, as_json=as_json))
@@ -254,48 +255,30 @@ def memory_eval(
 
     config, place = _config(home)
     if (workspace is None) != (questions is None):
-        raise _Mistake("--workspace and --questions belong together: give both, or none for the built-in set.")
+        raise Mistake("--workspace and --questions belong together: give both, or none for the built-in set.")
     if workspace is not None and not workspace.is_dir():
-        raise _Mistake(f"There is no folder {workspace}.")
+        raise Mistake(f"There is no folder {workspace}.")
     wanted = Wanted(
         workspace=workspace,
         questions=questions,
         field=field,
-        ks=_numbers(k),
-        ranking=_one_of("--ranking", ranking or config.memory.search.ranking, get_args(RankingName)),
-        embedder=_one_of("--embedder", embedder, ("local", "http", "none")) if embedder else None,
+        ks=numbers("--k", k, most=MAX_RESULTS),
+        ranking=one_of("--ranking", ranking or config.memory.search.ranking, get_args(RankingName)),
+        embedder=one_of("--embedder", embedder, ("local", "http", "none")) if embedder else None,
         as_json=as_json,
     )
     raise typer.Exit(evaluate_here(config, place, wanted))
-
-
-def _numbers(text: str) -> tuple[int, ...]:
-    numbers = [int(part) for part in text.split(",") if part.strip().isdecimal()]
-    if not numbers or len(numbers) != text.count(",") + 1 or not all(1 <= n <= MAX_RESULTS for n in numbers):
-        raise _Mistake(f"--k takes numbers from 1 to {MAX_RESULTS} with commas between, like 5,6,10; not {text!r}.")
-    return tuple(numbers)
-
-
-def _one_of(option: str, given: str, known: Sequence[Name]) -> Name:
-    for name in known:
-        if name == given:
-            return name
-    raise _Mistake(f"{option} is one of {', '.join(known)}; not {given!r}.")
-
-
-class _Mistake(Exception):
-    """What was typed cannot be done; the sentence says why."""
 
 
 def _home(given: str | None) -> "Home":
     from gateway.home import DEFAULT_HOME, Home
 
     if given == "":
-        raise _Mistake("--home is empty; perhaps a variable in it is not set.")
+        raise Mistake("--home is empty; perhaps a variable in it is not set.")
     return Home(Path(DEFAULT_HOME if given is None else given).expanduser().absolute())
 
 
-def _config(given: str | None, *, connects: bool = False) -> "tuple[Config, Home]":
+def _config(given: str | None, *, connects: bool = False, looks: bool = False) -> "tuple[Config, Home]":
     """Read the configuration of a home, or the default one where there is no file."""
     from gateway.config import default_config, load_config
     from gateway.home import Home
@@ -303,7 +286,8 @@ def _config(given: str | None, *, connects: bool = False) -> "tuple[Config, Home
     place = _home(given)
     if not place.config.exists():
         return default_config(place.root, os.environ), place
-    config = load_config(place.config, environment=os.environ, home=place.root if given else None, connects=connects)
+    root = place.root if given else None
+    config = load_config(place.config, environment=os.environ, home=root, connects=connects, looks=looks)
     return config, Home(config.effective_home)
 
 
@@ -311,7 +295,7 @@ def _agent(config: "Config", given: str | None) -> str:
     """Return the agent that is meant, the default one where none is named."""
     name = given or config.default_agent
     if name not in config.agents:
-        raise _Mistake(f"There is no agent {name}. The agents are: {', '.join(config.agents)}.")
+        raise Mistake(f"There is no agent {name}. The agents are: {', '.join(config.agents)}.")
     return name
 
 
@@ -334,7 +318,7 @@ def _guarded(work: Callable[[], Any]) -> int:
 
     try:
         work()
-    except (AlreadyThere, CannotExplain, ConfigInvalid, _Mistake) as error:
+    except (AlreadyThere, CannotExplain, ConfigInvalid, Mistake) as error:
         sys.stderr.write(f"{error}\n")
         return MISTAKE
     except (GatewayError, MemoryStoreError) as error:

@@ -22,7 +22,7 @@ PLATFORMS: tuple[Platform, ...] = ("telegram", "discord", "slack", "terminal")
 
 # Settings that are read and checked, and that nothing acts on so far.
 _LATER = (
-    *("heartbeat", "web", "pruning", "compaction.flush", "sessions.reset", "sessions.reset_by_kind"),
+    *("web", "pruning", "compaction.flush", "sessions.reset", "sessions.reset_by_kind"),
     *("sessions.reset_by_platform", "sessions.memory_hook"),
 )
 

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gateway.config import Config
+from gateway.config import Config, model_folder
 from gateway.home import Home
 from memory.base import SearchSettings
 from memory.chunks import Chunking
@@ -92,9 +92,8 @@ def earlier_embedder(config: Config, home: Home, clock: Clock, identity: str) ->
 def _local_embedder(home: Home, model: str | None) -> Embedder:
     from memory.embedders.local import local_embedder
 
-    if model is not None and "/" in model:  # a folder; a relative one is below the home, as all paths in the file
-        model = str(home.root / Path(model).expanduser())
-    return local_embedder(home.state / "models", model=model)
+    folder = model_folder(home.root, model) if model is not None else None
+    return local_embedder(home.state / "models", model=model if folder is None else str(folder))
 
 
 def _http_embedder(config: Config, clock: Clock, model: str, dimensions: int | None) -> Embedder:

@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
@@ -23,6 +24,7 @@ from memory.engine import NO_EMBEDDER, Memory
 from memory.shelves import OWNER, Audience
 
 _SAY_SECONDS = 5.0  # between two lines about progress, where there is no terminal
+_BEGINNING = "looking for notes that are new or changed"
 
 _CONTROL = re.compile(r"[\x7f-\x9f]")  # those that JSON leaves as they are
 
@@ -88,7 +90,8 @@ def status_here(config: Config, home: Home, agent: str, *, as_json: bool) -> int
 
 
 def _lines(agent: str, status: Status) -> list[str]:
-    waiting = f"; {status.pending} of them wait for a vector" if status.pending else ""
+    waits = "1 of them waits" if status.pending == 1 else f"{status.pending} of them wait"
+    waiting = f"; {waits} for a vector" if status.pending else ""
     lines = [
         f"agent     {agent}",
         f"files     {status.files}",
@@ -118,10 +121,11 @@ async def _memory(config: Config, home: Home, agent: str) -> AsyncIterator[Memor
 
 
 @contextmanager
-def progress() -> Iterator[Report]:
-    """Give a way to tell how far indexing is: bars on a terminal, else a line every few seconds."""
+def progress(*, say_seconds: float = _SAY_SECONDS) -> Iterator[Report]:
+    """Give a way to tell how far indexing is: bars on a terminal, else a line every few seconds, also when nothing moves."""
     if not sys.stderr.isatty():
-        yield _plain_progress()
+        with _in_lines(say_seconds) as report:
+            yield report
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
@@ -141,19 +145,34 @@ def progress() -> Iterator[Report]:
         yield show
 
 
-def _plain_progress() -> Report:
-    rate, last = _Rate(), time.monotonic()
+@contextmanager
+def _in_lines(say_seconds: float) -> Iterator[Report]:
+    """Say from a thread how far it was told to be, so that a long wait for one step (a model, a server) shows as one."""
+    rate, over = _Rate(), threading.Event()
+    latest: Progress | None = None
 
     def tell(now: Progress) -> None:
-        nonlocal last
-        if time.monotonic() - last >= _SAY_SECONDS:
-            last = time.monotonic()
-            told = [f"files {now.files}/{now.files_total}", f"chunks {now.chunks}"]
-            if now.vectors_total:
-                told += [f"embeddings {now.vectors}/{now.vectors_total}", rate.told(now)]
-            say(", ".join(filter(None, told)))
+        nonlocal latest
+        latest = now
 
-    return tell
+    def speak() -> None:
+        while not over.wait(say_seconds):
+            say(_BEGINNING if latest is None else _how_far(latest, rate))
+
+    speaker = threading.Thread(target=speak, name="progress", daemon=True)
+    speaker.start()
+    try:
+        yield tell
+    finally:
+        over.set()
+        speaker.join()
+
+
+def _how_far(now: Progress, rate: "_Rate") -> str:
+    told = [f"files {now.files}/{now.files_total}", f"chunks {now.chunks}"]
+    if now.vectors_total:
+        told += [f"embeddings {now.vectors}/{now.vectors_total}", rate.told(now)]
+    return ", ".join(filter(None, told))
 
 
 class _Rate:

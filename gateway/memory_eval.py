@@ -72,7 +72,8 @@ def _show(wanted: Wanted, reports: Reports) -> None:
         return
     columns = [*(f"recall@{k}" for k in wanted.ks), "mrr", "tool_recall", "weak"]
     for name, report in reports.items():
-        print_line(f"{name}: {report['questions']} question(s), ranking {wanted.ranking}")
+        asked = "1 question" if report["questions"] == 1 else f"{report['questions']} questions"
+        print_line(f"{name}: {asked}, ranking {wanted.ranking}")
         print_line(" " * 14 + "".join(f"{column:>13}" for column in columns))
         rows = {"all": report} | {f"category {c}": figures for c, figures in report["categories"].items()}
         for label, figures in rows.items() if len(report["categories"]) > 1 else [("all", report)]:

@@ -1,7 +1,7 @@
 """Candidates: the passages that a question could mean, by words and by meaning, with both scores; read from the index."""
 
 import json
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -11,7 +11,7 @@ from memory.analyser import content_words, language_of, match_expression, query_
 from memory.analyser import terms as analysed
 from memory.calibration import units
 from memory.dates import asked_dates, day_of, days_asked, nearness
-from memory.index.passages import Kind, shelf_term
+from memory.index.passages import KINDS, Kind, shelf_term
 from memory.index.vectors import QueryVectors, decode, signs
 from memory.ranking import Candidate, Leg, Statistics
 from memory.shelves import Audience
@@ -20,12 +20,15 @@ from memory.sqlite import Row, Transaction
 if TYPE_CHECKING:
     from memory.index.vectors import Vector
 
+_Cosines = tuple[float, float]  # after the means of both languages are taken away, and raw
+
 POOL = 60  # candidates of each leg, whatever the number of results
 _WORDED = 300  # passages of a shelf that are looked up by words, for the best of them to be candidates
 _NEAR = 120  # so many are nearest by their signs; the best of them by their numbers are candidates
-_MANY = 5_000  # passages, from where on a search saves work
+_MANY = 1_000  # passages, from where on a search saves work
 _FEW_TERMS = 32  # are sooner counted one by one than all terms of a passage
 _COMMON = 0.05  # among many passages, a term that this share of them has finds nothing by itself
+_FEWEST = 2  # terms that find something even if they are common, the rarest ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,28 +59,24 @@ class Question:
         return f'(shelf : "{shelf_term(self.shelf)}") AND ({words})' if self.shelf is not None else words
 
 
-@dataclass(frozen=True, slots=True)
-class Cosines:
-    """How near a passage is to the question: `centred` after the means of their languages are taken away, and `raw`."""
-
-    centred: float
-    raw: float
+def find_candidates(tx: Transaction, question: Question) -> tuple[Leg, Leg]:
+    """Return the entries and the chunks that are the best by words or the nearest in meaning, on the question's shelf only."""
+    statistics = _statistics(tx, question)
+    return _found(tx, question, "entry", statistics["entry"]), _found(tx, question, "chunk", statistics["chunk"])
 
 
-def find_candidates(tx: Transaction, question: Question, kind: Kind) -> Leg:
-    """Return the best by words and the nearest in meaning of one kind of passage, on the question's shelf only."""
-    statistics = _statistics(tx, question, kind)
+def _found(tx: Transaction, question: Question, kind: Kind, statistics: Statistics) -> Leg:
     worded = _with_words(tx, question, kind, statistics)
-    cosines: dict[int, Cosines] = {}
+    cosines: dict[int, _Cosines] = {}
     if question.vectors is not None:
         space = _Space.of(tx, question, question.vectors, kind)
-        cosines = space.cosines(tx, worded | _near_by_signs(tx, question, space))
-    meant = sorted(cosines, key=lambda id_: -cosines[id_].centred)[:POOL]
+        near = question.vectors.signs.nearest(tx, kind, question.shelf, signs(space.near), most=_NEAR)
+        cosines = space.cosines(tx, worded.union(near))
+    meant = sorted(cosines, key=lambda id_: -cosines[id_][0])[:POOL]
     rows = tx.all(f"{kind}_rows", ids=json.dumps([*worded.union(meant)]), shelf=question.shelf)
     days = _days(tx, {row["file"] for row in rows}) if question.days else {}
     dated = {file: nearness(question.days, day) for file, day in days.items()}
-    found = [_candidate(row, question, statistics, cosines.get(row["id"]), dated.get(row["file"], 0.0)) for row in rows]
-    return Leg(found, statistics.ideal)
+    return Leg(_candidates(rows, question, statistics, cosines, dated), statistics.ideal, statistics.passages)
 
 
 def _days(tx: Transaction, files: Iterable[int]) -> dict[int, date]:
@@ -89,77 +88,93 @@ def _days(tx: Transaction, files: Iterable[int]) -> dict[int, date]:
 def _with_words(tx: Transaction, question: Question, kind: Kind, statistics: Statistics) -> set[int]:
     """Return the best by words. FTS5 orders by how frequent words are on all shelves together, so of one shelf it is asked
     for many more, and the best of these are chosen by how frequent words are on this one."""
-    if not question.terms:
+    finding = finding_terms(question.terms, statistics)
+    if not finding:
         return set()
-    expression = question.expression(_finding(question.terms, statistics))
+    expression = question.expression(finding)
     most = POOL if question.shelf is None else _WORDED
     found = [row["id"] for row in tx.all(f"{kind}_with_words", expression=expression, most=most)]
     if len(found) <= POOL:
         return set(found)
     rows = tx.all(f"{kind}_rows", ids=json.dumps(found), shelf=question.shelf)
-    scores = {row["id"]: statistics.bm25(_counts(row, question.terms), row["length"]) for row in rows}
+    scores = {c.id: c.bm25 for c in _candidates(rows, question, statistics, {}, {})}
     return set(sorted(scores, key=lambda id_: (-scores[id_], id_))[:POOL])
 
 
-def _finding(terms: Sequence[str], statistics: Statistics) -> Sequence[str]:
+def finding_terms(terms: Sequence[str], statistics: Statistics) -> Sequence[str]:
     """Return the terms that candidates are looked up by. Among many passages the common ones cost the most and tell the
-    least: where rarer ones remain they only count in the score."""
+    least: where rarer ones remain they only count in the score, and of common ones alone the rarest are enough."""
     if statistics.passages <= _MANY:
         return terms
     most = statistics.passages * _COMMON
-    return [term for term in terms if 0 < statistics.frequencies[term] <= most] or terms
+    held = sorted([term for term in terms if statistics.frequencies[term]], key=statistics.frequencies.__getitem__)
+    return [term for term in held if statistics.frequencies[term] <= most] or held[:_FEWEST]
 
 
-def _near_by_signs(tx: Transaction, question: Question, space: "_Space") -> set[int]:
-    given = {"signs": signs(space.near), "most": _NEAR}
-    if question.shelf is None:
-        rows = tx.all(f"{space.kind}_near", **given)
-    else:
-        rows = tx.all(f"{space.kind}_near_on_shelf", shelf=question.shelf, **given)
-    return {row["id"] for row in rows}
+def _candidates(
+    rows: Iterable[Row],
+    question: Question,
+    statistics: Statistics,
+    cosines: Mapping[int, _Cosines],
+    dated: Mapping[int, float],
+) -> list[Candidate]:
+    found = []
+    for row in rows:
+        counts = count_terms(row["terms"], question.terms)
+        near, raw = cosines.get(row["id"], (None, None))
+        candidate = Candidate(
+            row["id"],
+            row["file"],
+            row["ordinal"],
+            row["start_line"],
+            row["end_line"],
+            row["language"],
+            statistics.bm25(counts, row["length"]),
+            not question.content.isdisjoint(counts),
+            near,
+            raw,
+            dated.get(row["file"], 0.0),
+        )
+        found.append(candidate)
+    return found
 
 
-def _candidate(
-    row: Row, question: Question, statistics: Statistics, cosines: Cosines | None, dated: float
-) -> Candidate:
-    counts = _counts(row, question.terms)
-    return Candidate(
-        id=row["id"],
-        file=row["file"],
-        ordinal=row["ordinal"],
-        start_line=row["start_line"],
-        end_line=row["end_line"],
-        language=row["language"],
-        bm25=statistics.bm25(counts, row["length"]),
-        holds=not question.content.isdisjoint(counts),
-        cosine=None if cosines is None else cosines.centred,
-        raw=None if cosines is None else cosines.raw,
-        dated=dated,
-    )
-
-
-def _counts(row: Row, terms: Sequence[str]) -> dict[str, int]:
-    """Return how often a passage has each of the question's terms that it has."""
+def count_terms(held: str, terms: Sequence[str]) -> dict[str, int]:
+    """Return how often a passage that holds the terms `held`, parted by two blanks, has each of `terms` that it has."""
     if len(terms) > _FEW_TERMS:
-        every = Counter(row["terms"].split())
+        every = Counter(held.split())
         return {term: every[term] for term in terms if term in every}
-    held = f" {row['terms']} "  # two blanks part the terms, so that each has its own on both sides
-    return {term: n for term in terms if (n := held.count(f" {term} "))}
+    counts = {}
+    padded = f" {held} "
+    for term in terms:
+        # Looked for by its beginning: with a blank at the end, the search would stop at every other blank.
+        begun = f" {term}"
+        count, end = 0, padded.find(begun) + len(begun)
+        while end >= len(begun):
+            count += padded[end] == " "
+            end = padded.find(begun, end) + len(begun)
+        if count:
+            counts[term] = count
+    return counts
 
 
-def _statistics(tx: Transaction, question: Question, kind: Kind) -> Statistics:
-    """Return what BM25 needs, of the passages that the audience may read and of no others."""
-    totals = tx.all("totals", kind=kind, shelf=question.shelf)[0]
-    frequencies = {}
-    for term in question.terms:
-        if question.shelf is None:
-            row = tx.one(f"{kind}_frequency", term=term)
-        else:
-            row = tx.one(f"{kind}_frequency_on_shelf", expression=question.expression([term]))
-        frequencies[term] = row["having"] if row else 0
-    passages = totals["passages"]
-    average = totals["length"] / passages if passages else 0.0
-    return Statistics(passages=passages, average_length=average, frequencies=frequencies)
+def _statistics(tx: Transaction, question: Question) -> dict[Kind, Statistics]:
+    """Return what BM25 needs of each kind, of the passages that the audience may read and of no others."""
+    asked = json.dumps(question.terms)
+    if question.shelf is None:
+        rows = tx.all("frequencies", terms=asked)
+    else:
+        rows = tx.all("frequencies_on_shelf", terms=asked, shelf=question.shelf)
+    totals = {row["kind"]: row for row in tx.all("totals", shelf=question.shelf)}
+    statistics: dict[Kind, Statistics] = {}
+    for kind in KINDS:
+        passages, length = (totals[kind]["passages"], totals[kind]["length"]) if kind in totals else (0, 0)
+        statistics[kind] = Statistics(
+            passages=passages,
+            average_length=length / passages if passages else 0.0,
+            frequencies=dict.fromkeys(question.terms, 0) | {row["term"]: row[kind] for row in rows},
+        )
+    return statistics
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +201,7 @@ class _Space:
             return cls(kind, asked, near, near, all_)
         return cls(kind, asked, near, units((asked.vector - mean)[None])[0], {})
 
-    def cosines(self, tx: Transaction, ids: Iterable[int]) -> dict[int, Cosines]:
+    def cosines(self, tx: Transaction, ids: Iterable[int]) -> dict[int, _Cosines]:
         """Return the cosines of those passages that have a vector."""
         import numpy as np
 
@@ -194,13 +209,15 @@ class _Space:
         if not rows:
             return {}
         stored = decode([row["vector"] for row in rows])
-        stored[~np.isfinite(stored).all(axis=1)] = 0  # a damaged file, of which SQLite has not seen it yet
-        raw = stored @ self.asked.vector
-        by_language: dict[str, list[int]] = defaultdict(list)
-        for at, row in enumerate(rows):
-            by_language[row["language"]].append(at)
-        for language, places in by_language.items():
-            stored[places] -= self.centres.get(language, self.asked.calibration.mean(language))
-        centred = units(stored) @ self.query
-        pairs = zip(rows, centred.tolist(), raw.tolist(), strict=True)
-        return {row["id"]: Cosines(near, raw_) for row, near, raw_ in pairs}
+        with np.errstate(invalid="ignore"):
+            raw = stored @ self.asked.vector
+        if not np.isfinite(raw).all():  # a damaged file, of which SQLite has not seen it yet
+            stored[~np.isfinite(raw)] = 0
+            raw = stored @ self.asked.vector
+        languages = [row["language"] for row in rows]
+        for language in set(languages):
+            same = [each == language for each in languages]
+            stored[... if all(same) else same] -= self.centres.get(language, self.asked.calibration.mean(language))
+        lengths = np.sqrt(np.einsum("ij,ij->i", stored, stored))
+        centred = stored @ self.query / np.maximum(lengths, 1e-12)
+        return dict(zip([row["id"] for row in rows], map(tuple, np.stack([centred, raw], 1).tolist()), strict=True))

@@ -1,7 +1,8 @@
 """The memory of an agent: the one door to its index, for searching and for keeping it up to date with the notes."""
 
+import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -17,6 +18,7 @@ from memory.embedders.base import Embedder
 from memory.errors import DatabaseError, EmbedderError
 from memory.index import pending, serving, store
 from memory.index.embedding import Embedding
+from memory.index.failures import Failures, WatchedEmbedder
 from memory.index.file import IndexFile, IndexReplaced
 from memory.index.indexer import Changes, Indexer
 from memory.index.models import Previous
@@ -55,6 +57,7 @@ class Memory:
         indexer: Indexer,
         upkeep: Upkeep,
         embedding: Embedding | None,
+        failures: Failures | None,
         *,
         embedder: Embedder | None,
         settings: SearchSettings,
@@ -64,6 +67,7 @@ class Memory:
         self._indexer = indexer
         self._upkeep = upkeep
         self._embedding = embedding
+        self._failures = failures
         self._questions = Questions(embedding, clock) if embedding is not None else None
         self._embedder = embedder
         self._settings = settings
@@ -94,20 +98,26 @@ class Memory:
         """
         file = await IndexFile.open(database, clock)
         tree = Tree(workspace, extra_paths)
-        embedding = None
+        embedding = failures = None
         if embedder is not None and file.can_compare:
-            embedding = Embedding(file, embedder, previous, clock=clock, rest_seconds=rest_seconds)
+            watched = WatchedEmbedder(embedder, clock)
+            failures = Failures(file, watched)
+            embedding = Embedding(file, watched, previous, clock=clock, rest_seconds=rest_seconds)
         indexer = Indexer(file, tree, chunking, changed=embedding.wake if embedding else lambda: None)
         pace = {"quiet_seconds": quiet_seconds, "rescan_seconds": rescan_seconds}
         upkeep = Upkeep(file, tree, indexer, embedding, clock=clock, **pace)
-        file.replaced = upkeep.scan_anew
         if embedding is not None:
             embedding.changed = upkeep.tell
-        return cls(file, indexer, upkeep, embedding, embedder=embedder, settings=settings, clock=clock)
+        memory = cls(file, indexer, upkeep, embedding, failures, embedder=embedder, settings=settings, clock=clock)
+        file.replaced = memory._begin_again
+        return memory
 
     async def run(self) -> None:
         """Keep the index up to date with the notes until cancelled; raises for no file, embedder or disk."""
-        await self._upkeep.run()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._upkeep.run(), name="memory: upkeep")
+            if self._failures is not None:
+                group.create_task(self._failures.run(), name="memory: failures of the embedder")
 
     async def search(
         self,
@@ -127,7 +137,6 @@ class Memory:
         owner with the reason: it may name paths, or how much others have written.
         """
         query = both_ends(query, QUERY_CHARACTERS)
-        await self._upkeep.caught_up()
         settings = self._settings if ranking is None else replace(self._settings, ranking=ranking)
         look = partial(
             search,
@@ -144,6 +153,8 @@ class Memory:
         trouble: str | None = None
         for _ in range(_TRIES):
             try:
+                await self._file.look()  # first, because there may be much to wait for if it is another one now
+                await self._upkeep.caught_up()
                 asked = await self._ask(query, settings.ranking)
                 found = await self._file.read_with(partial(look, vectors=asked.vectors))
                 break
@@ -174,13 +185,21 @@ class Memory:
         if self._embedding is not None:
             with suppress(EmbedderError, DatabaseError, IndexReplaced):  # they are kept as trouble, or a scan is due
                 await self._embedding.catch_up(anew=force, report=progress.vectors)
-        return await self.status()
+        if self._failures is not None:
+            await self._failures.keep()
+        await self._file.compact()
+        return await self._told(self._status)
 
     async def status(self) -> Status:
-        """Return what the index holds, what waits, and what is less than it could be."""
+        """Return what the index holds, what waits, and what is less than it could be; also what the embedder last failed
+        with, be it in another process."""
+        return await self._told(self._status_with_failure)
+
+    async def _told(self, look: Callable[[], Awaitable[Status]]) -> Status:
         for _ in range(_TRIES):
             try:
-                return await self._status()
+                await self._file.look()
+                return await look()
             except IndexReplaced:
                 continue
             except DatabaseError as error:
@@ -191,6 +210,8 @@ class Memory:
         """Close the index; may be called twice."""
         if self._embedding is not None:
             await self._embedding.models.close()
+        if self._failures is not None:
+            await self._failures.keep()
         await self._file.close()
 
     @property
@@ -233,6 +254,20 @@ class Memory:
             self._upkeep.degraded or degraded,
             dict(self._indexer.problems) | skipped,
         )
+
+    async def _status_with_failure(self) -> Status:
+        status = await self._status()
+        failure = await self._failures.last() if self._failures is not None else None
+        if failure is None or failure.said in (status.degraded or ""):
+            return status
+        said = failure.told(self._clock.zone)
+        return replace(status, degraded=f"{status.degraded} {said}" if status.degraded else said)
+
+    def _begin_again(self) -> None:
+        """Fill the index that has just taken the place of another, or bring it up to date."""
+        self._upkeep.scan_anew()
+        if self._embedding is not None:
+            self._embedding.wake()
 
     def _empty(self, degraded: str | None) -> Status:
         return Status(0, 0, 0, 0, self._provider, self._model, degraded, dict(self._indexer.problems))

@@ -5,7 +5,7 @@ import itertools
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -118,6 +118,27 @@ class ShelfFiles:
             return _exchanged(path, content(file, max_bytes=MAX_BYTES), old, new)
 
         self._replace(path, edited, record, create=False)
+
+    def remove_lines(self, path: str, lines: Collection[str]) -> int:
+        """Take every line that is exactly one of `lines` out of a file, of a note of a day too; return how many went.
+
+        For the person whose memory it is, who has seen the lines; no tool of an agent comes here.
+        """
+        path = self._writable(path)
+        gone = frozenset(lines)
+        removed = 0
+
+        def without(file: int | None) -> bytes:
+            nonlocal removed
+            if file is None:
+                raise FileProblem(f"There is nothing at {path}.")
+            old = content(file, max_bytes=MAX_BYTES).split(b"\n")
+            kept = [line for line in old if line.removesuffix(b"\r").decode("utf-8", "replace") not in gone]
+            removed = len(old) - len(kept)
+            return b"\n".join(kept)
+
+        self._replace(path, without, None, create=False)
+        return removed
 
     def save(self, name: str, data: bytes, *, folder: str = "inbox") -> str:
         """Keep a file that was sent as `name` in `folder` of the own shelf, under a safe, new name; return its path."""

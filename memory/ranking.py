@@ -6,8 +6,10 @@ score in 0–1 with the parts that it is made of.
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import NamedTuple
 
 from memory.base import SearchSettings
 
@@ -44,8 +46,7 @@ class Statistics:
         return sum([self._weights[term] * n / (n + norm) for term, n in counts.items()])
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A passage that may be a result. `ordinal` counts the entries of a file.
 
     `cosine` is centred, `raw` is not; both are None where the passage has no vector or the search goes by words only.
@@ -68,10 +69,11 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """The candidates of one kind, and the BM25 score that would be ideal."""
+    """The candidates of one kind, the BM25 score that would be ideal, and how many passages there are."""
 
     candidates: Sequence[Candidate]
     ideal: float
+    passages: int = 0
 
     @property
     def coverage(self) -> float:
@@ -79,16 +81,37 @@ class Leg:
         best = max((candidate.bm25 for candidate in self.candidates), default=0.0)
         return min(1.0, best / self.ideal) if best > 0 and self.ideal > 0 else 0.0
 
+    def usual(self, language: str) -> float:
+        """How near a passage of a language is to the query as a rule, 0–1: the median of the candidates' cosines, less the
+        more passages there are that are no candidates, of which nothing is known."""
+        cosines = [c.cosine for c in self.candidates if c.cosine is not None and c.language == language]
+        with_vector = sum(c.cosine is not None for c in self.candidates)
+        return max(0.0, median(cosines)) * with_vector / max(with_vector, self.passages) if cosines else 0.0
+
 
 @dataclass(frozen=True, slots=True)
 class Scored:
     """A candidate's score in 0–1 and its parts."""
 
     score: float
-    parts: Mapping[str, float] = field(default_factory=dict)
+    parts: Mapping[str, float]
 
 
-Scores = dict[int, Scored]
+class Scores(Mapping[int, Scored]):
+    """The scores of candidates by their ids: `alone` without their parts, which are put together for those asked for."""
+
+    def __init__(self, alone: Mapping[int, float], parts: Mapping[str, Mapping[int, float]]) -> None:
+        self.alone = alone
+        self._parts = parts
+
+    def __getitem__(self, id_: int) -> Scored:
+        return Scored(self.alone[id_], {name: of[id_] for name, of in self._parts.items() if id_ in of})
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.alone)
+
+    def __len__(self) -> int:
+        return len(self.alone)
 
 
 def balanced(entries: Leg, chunks: Leg) -> tuple[Scores, Scores]:
@@ -98,30 +121,31 @@ def balanced(entries: Leg, chunks: Leg) -> tuple[Scores, Scores]:
     is asked for gains 0.4. An entry gains from
     the chunk around it, from its neighbours, and from a file that has more to say; a chunk from its best entry.
     """
-    alone, around = _mixed(entries), _mixed(chunks)
+    (own, parts), (around, chunk_parts) = _mixed(entries), _mixed(chunks)
     within = _within(entries.candidates, chunks.candidates)
-    best: dict[int, float] = defaultdict(float)  # of a chunk: its best entry, judged without chunks
-    for id_, scored in _supported(entries.candidates, alone).items():
+    beside = _beside(entries.candidates)
+    best: dict[int, float] = {}  # of a chunk: its best entry, judged without chunks
+    for id_, score in _supported(beside, own).alone.items():
         for chunk in within[id_]:
-            best[chunk] = max(best[chunk], scored.score)
-    gained = {
-        id_: _with_chunk(scored, max((around[chunk].score for chunk in within[id_]), default=0.0))
-        for id_, scored in alone.items()
-    }
-    return _supported(entries.candidates, gained), _with_entries(chunks.candidates, around, best)
+            best[chunk] = max(best.get(chunk, 0.0), score)
+    gains = {id_: _CHUNK * max([around[chunk] for chunk in within[id_]], default=0.0) for id_ in own}
+    gained = {id_: score + gains[id_] for id_, score in own.items()}
+    by_entry = _supported(beside, gained, {**parts, "chunk": gains})
+    return by_entry, _with_entries(around, best, chunk_parts)
 
 
 def classic(leg: Leg, settings: SearchSettings) -> Scores:
     """Return the scores by the published ranking: the weighted sum of the cosine and of the words, both in 0–1."""
     most = max((candidate.bm25 for candidate in leg.candidates), default=0.0)
     total = settings.vector_weight + settings.text_weight
-    scores = {}
-    for candidate in leg.candidates:
-        vector = min(1.0, max(0.0, candidate.raw or 0.0))
-        text = candidate.bm25 / most if most > 0 else 0.0
-        score = (settings.vector_weight * vector + settings.text_weight * text) / total if total else 0.0
-        scores[candidate.id] = Scored(score, {"vector": vector, "text": text, "bm25": candidate.bm25})
-    return scores
+    vector = {c.id: min(1.0, max(0.0, c.raw or 0.0)) for c in leg.candidates}
+    bm25 = {c.id: c.bm25 for c in leg.candidates}
+    text = {id_: found / most if most > 0 else 0.0 for id_, found in bm25.items()}
+    scores = {
+        id_: (settings.vector_weight * vector[id_] + settings.text_weight * text[id_]) / total if total else 0.0
+        for id_ in bm25
+    }
+    return Scores(scores, {"vector": vector, "text": text, "bm25": bm25})
 
 
 def spread(relevance: Mapping[int, float], words: Mapping[int, frozenset[str]], share: float) -> list[int]:
@@ -144,73 +168,70 @@ def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
     return shared / (len(one) + len(other) - shared) if shared else 0.0
 
 
-def _mixed(leg: Leg) -> Scores:
-    """Return the scores of passages for themselves, by words and meaning."""
-    cosines = [candidate.cosine for candidate in leg.candidates if candidate.cosine is not None]
-    low, high = min(cosines, default=0.0), max(cosines, default=0.0)
-    most = max((candidate.bm25 for candidate in leg.candidates), default=0.0)
+_Own = dict[int, float]
+_Parts = dict[str, dict[int, float]]
+_Beside = Sequence[tuple[int, int | None, int | None, int]]  # an entry, the one before, the one after, its file
+
+
+def _mixed(leg: Leg) -> tuple[_Own, _Parts]:
+    """Return the scores of passages for themselves, by words and meaning, and their parts."""
+    cosine = {c.id: c.cosine for c in leg.candidates if c.cosine is not None}
+    low, high = min(cosine.values(), default=0.0), max(cosine.values(), default=0.0)
+    span = high - low
+    bm25 = {c.id: c.bm25 for c in leg.candidates}
+    most = max(bm25.values(), default=0.0)
     weight = math.sqrt(leg.coverage)
-    scores = {}
-    for candidate in leg.candidates:
-        cosine = candidate.cosine
-        text = candidate.bm25 / most * weight if most > 0 else 0.0
-        # While it waits for its vector, its words speak for it, or it would lose to whatever is nearest.
-        vector = text if cosine is None else (cosine - low) / (high - low) if high > low else 0.0
-        parts = {"vector": vector, "text": text, "bm25": candidate.bm25}
-        if cosine is not None:
-            parts["cosine"] = cosine
-        if candidate.dated:
-            parts["date"] = _DATE * candidate.dated
-        scores[candidate.id] = Scored(_VECTOR * vector + _TEXT * text + _DATE * candidate.dated, parts)
-    return scores
+    text = {id_: found / most * weight if most > 0 else 0.0 for id_, found in bm25.items()}
+    # While it waits for its vector, its words speak for it, or it would lose to whatever is nearest.
+    vector = text | {id_: (near - low) / span if span > 0 else 0.0 for id_, near in cosine.items()}
+    date = {c.id: _DATE * c.dated for c in leg.candidates if c.dated}
+    own = {id_: _VECTOR * vector[id_] + _TEXT * text[id_] + date.get(id_, 0.0) for id_ in bm25}
+    return own, {"vector": vector, "text": text, "bm25": bm25, "cosine": cosine, "date": date}
 
 
 def _within(entries: Sequence[Candidate], chunks: Sequence[Candidate]) -> dict[int, list[int]]:
     """Return for each entry the chunks that it stands in."""
-    by_file: dict[int, list[Candidate]] = defaultdict(list)
+    by_file: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
     for chunk in chunks:
-        by_file[chunk.file].append(chunk)
+        by_file[chunk.file].append((chunk.start_line, chunk.end_line, chunk.id))
     return {
         entry.id: [
-            chunk.id
-            for chunk in by_file[entry.file]
-            if chunk.start_line <= entry.start_line and entry.end_line <= chunk.end_line
+            id_ for start, end, id_ in by_file[entry.file] if start <= entry.start_line and entry.end_line <= end
         ]
+        if entry.file in by_file
+        else []
         for entry in entries
     }
 
 
-def _with_chunk(scored: Scored, chunk: float) -> Scored:
-    gain = _CHUNK * chunk
-    return Scored(scored.score + gain, {**scored.parts, "chunk": gain})
+def _beside(entries: Sequence[Candidate]) -> _Beside:
+    """Return for each entry the candidates next to it."""
+    at = {(entry.file, entry.ordinal): entry.id for entry in entries}
+    return [(e.id, at.get((e.file, e.ordinal - 1)), at.get((e.file, e.ordinal + 1)), e.file) for e in entries]
 
 
-def _supported(entries: Sequence[Candidate], scores: Scores) -> Scores:
-    """Return the scores with what neighbours and the file add, within 0–1."""
-    at = {(entry.file, entry.ordinal): scores[entry.id].score for entry in entries}
+def _supported(
+    beside: _Beside, own: Mapping[int, float], parts: Mapping[str, Mapping[int, float]] | None = None
+) -> Scores:
+    """Return the scores of entries with what neighbours and the file add, within 0–1."""
     by_file: dict[int, list[float]] = defaultdict(list)
-    for (file, _), score in at.items():
-        by_file[file].append(score)
-    best = {file: sum(sorted(found)[-_FILE_BEST:]) / _FILE_BEST for file, found in by_file.items()}
-    supported = {}
-    for entry in entries:
-        before, after = at.get((entry.file, entry.ordinal - 1), 0.0), at.get((entry.file, entry.ordinal + 1), 0.0)
-        neighbours, around = _NEIGHBOUR * (before + after), _FILE * best[entry.file]
-        own = scores[entry.id]
-        parts = {**own.parts, "neighbours": neighbours, "file": around}
-        supported[entry.id] = Scored((own.score + neighbours + around) / _ENTRY_MOST, parts)
-    return supported
-
-
-def _with_entries(chunks: Sequence[Candidate], scores: Scores, best: Mapping[int, float]) -> Scores:
-    own = _spread({chunk.id: scores[chunk.id].score for chunk in chunks})
-    entries = _spread({chunk.id: best.get(chunk.id, 0.0) for chunk in chunks})
-    return {
-        chunk.id: Scored(
-            (own[chunk.id] + entries[chunk.id]) / _CHUNK_MOST, {**scores[chunk.id].parts, "entry": entries[chunk.id]}
-        )
-        for chunk in chunks
+    for id_, _, _, file in beside:
+        by_file[file].append(own[id_])
+    best = {file: _FILE * (sum(sorted(found)[-_FILE_BEST:]) / _FILE_BEST) for file, found in by_file.items()}
+    neighbours = {
+        id_: _NEIGHBOUR * ((own[before] if before is not None else 0.0) + (own[after] if after is not None else 0.0))
+        for id_, before, after, _ in beside
     }
+    around = {id_: best[file] for id_, _, _, file in beside}
+    scores = {id_: (own[id_] + neighbours[id_] + around[id_]) / _ENTRY_MOST for id_ in neighbours}
+    return Scores(scores, {**(parts or {}), "neighbours": neighbours, "file": around})
+
+
+def _with_entries(own: Mapping[int, float], best: Mapping[int, float], parts: _Parts) -> Scores:
+    """Return the scores of chunks with what their best entries add, within 0–1."""
+    alone, entry = _spread(own), _spread({id_: best.get(id_, 0.0) for id_ in own})
+    scores = {id_: (alone[id_] + entry[id_]) / _CHUNK_MOST for id_ in own}
+    return Scores(scores, {**parts, "entry": entry})
 
 
 def _spread(values: Mapping[int, float]) -> dict[int, float]:

@@ -21,9 +21,10 @@ from memory.windows import Piece, Window, grow
 
 Unit = Literal["window", "chunk"]
 
-_AROUND = 24  # entries before and after a find that its window could take
+_AROUND = (8, 24)  # entries before and after a find that its window could take: few are enough for most
 _STRONG_COVERAGE = 0.5  # half of what the question's words could give, found in one passage, is no accident
 _WEAK_COVERAGE = 0.1  # by words alone, less than this is
+_USUAL = 0.5  # among few notes all may lie near a question, if only for being as short: the nearest has to stand out
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ class _Search:
     explain: bool
 
     def run(self, tx: Transaction) -> Found:
-        entries, chunks = find_candidates(tx, self.question, "entry"), find_candidates(tx, self.question, "chunk")
+        entries, chunks = find_candidates(tx, self.question)
         if self.settings.ranking == "classic":
             by_entry, by_chunk = classic(entries, self.settings), classic(chunks, self.settings)
         else:
@@ -94,34 +95,35 @@ class _Search:
         files = {row["id"]: row for row in tx.all("found_files", ids=dumps([*{c.file for c in leg.candidates}]))}
         shown = _Shown(tx, self.question.shelf, entries.candidates, by_entry)
         results: list[Result] = []
-        for candidate, scored in self._spread(tx, self._ranked(leg.candidates, scores, files), leg is chunks):
+        for candidate, score in self._spread(tx, self._ranked(leg.candidates, scores, files), leg is chunks):
             window = shown.chunk(candidate) if self.unit == "chunk" else shown.window(candidate, in_chunk=whole)
             if window is not None:
-                results.append(self._result(window, files[candidate.file], scored))
+                file = files[candidate.file]
+                results.append(_result(window, file, score, self._parts(scores[candidate.id], file["path"])))
             if len(results) == self.limit:
                 break
         return Found(tuple(results), weak=bool(results) and self._is_weak(entries, chunks))
 
     def _ranked(
         self, candidates: Sequence[Candidate], scores: Scores, files: Mapping[int, Row]
-    ) -> list[tuple[Candidate, Scored]]:
+    ) -> list[tuple[Candidate, float]]:
         """Return the candidates that are kept, best first, those of dated notes faded if that is wished."""
-        kept = [(c, self._faded(scores[c.id], files[c.file]["path"])) for c in candidates if self._is_kept(c)]
-        return sorted(
-            kept, key=lambda pair: (-pair[1].score, files[pair[0].file]["path"], pair[0].start_line, pair[0].id)
-        )
+        paths = {id_: file["path"] for id_, file in files.items()}
+        left = {id_: 1.0 if (rest := self._left(path)) is None else rest for id_, path in paths.items()}
+        kept = [(c, scores.alone[c.id] * left[c.file]) for c in candidates if self._is_kept(c)]
+        return sorted(kept, key=lambda pair: (-pair[1], paths[pair[0].file], pair[0].start_line, pair[0].id))
 
     def _spread(
-        self, tx: Transaction, ranked: list[tuple[Candidate, Scored]], are_chunks: bool
-    ) -> list[tuple[Candidate, Scored]]:
+        self, tx: Transaction, ranked: list[tuple[Candidate, float]], are_chunks: bool
+    ) -> list[tuple[Candidate, float]]:
         """Return the best with those further up that say something else, if that is wished."""
         if self.settings.mmr is None:
             return ranked
-        best = {candidate.id: (candidate, scored) for candidate, scored in ranked[:MAX_RESULTS]}
+        best = {candidate.id: (candidate, score) for candidate, score in ranked[:MAX_RESULTS]}
         kind = "chunk" if are_chunks else "entry"
         rows = tx.all(f"{kind}_rows", ids=dumps([*best]), shelf=self.question.shelf)
         words = {row["id"]: frozenset(row["terms"].split()) for row in rows}
-        relevance = {id_: scored.score for id_, (_, scored) in best.items()}
+        relevance = {id_: score for id_, (_, score) in best.items()}
         return [best[id_] for id_ in spread(relevance, words, self.settings.mmr)]
 
     def _is_kept(self, candidate: Candidate) -> bool:
@@ -135,30 +137,34 @@ class _Search:
             return False
         return candidate.cosine >= vectors.calibration.floor(candidate.language)
 
-    def _faded(self, scored: Scored, path: str) -> Scored:
+    def _left(self, path: str) -> float | None:
+        """Return how much is left of the scores of a file, None if they do not fade: it is no dated note, or none do."""
         half_life = self.settings.half_life_days
         day = day_of(path) if half_life else None
-        if half_life is None or day is None:
-            return scored
-        left = 0.5 ** (max(0, (self.today - day).days) / half_life)
-        return Scored(scored.score * left, {**scored.parts, "fading": left})
+        return 0.5 ** (max(0, (self.today - day).days) / half_life) if half_life and day else None
+
+    def _parts(self, scored: Scored, path: str) -> dict[str, float]:
+        """Return the parts of a score, if they are asked for."""
+        if not self.explain:
+            return {}
+        left = self._left(path)
+        return {**scored.parts} if left is None else {**scored.parts, "fading": left}
 
     def _is_weak(self, entries: Leg, chunks: Leg) -> bool:
-        """Tell whether nothing stands out: the nearest passages are as near as unrelated ones can be, and no passage has
-        much of the question's words."""
+        """Tell whether nothing stands out: the nearest passages are as near as unrelated ones can be, or hardly nearer than
+        all others here, and no passage has much of the question's words."""
         coverage = max(entries.coverage, chunks.coverage)
-        near = [best for leg in (entries, chunks) if (best := _nearest(leg)) is not None]
+        near = [(leg, best) for leg in (entries, chunks) if (best := _nearest(leg)) is not None]
         if self.question.vectors is None or not near:
             return coverage < _WEAK_COVERAGE
         calibration = self.question.vectors.calibration
-        above = sum((best.cosine or 0.0) - calibration.bar(best.language) for best in near)
-        return above < 0 and coverage < _STRONG_COVERAGE
+        above = sum((best.cosine or 0.0) - calibration.bar(best.language) for _, best in near)
+        usual = sum(leg.usual(best.language) for leg, best in near)
+        return (above < 0 and coverage < _STRONG_COVERAGE) or (above < _USUAL * usual and coverage < _WEAK_COVERAGE)
 
-    def _result(self, window: Window, file: Row, scored: Scored) -> Result:
-        parts = dict(scored.parts) if self.explain else {}
-        return Result(
-            file["path"], window.start_line, window.end_line, scored.score, window.text, file["source"], parts
-        )
+
+def _result(window: Window, file: Row, score: float, parts: Mapping[str, float]) -> Result:
+    return Result(file["path"], window.start_line, window.end_line, score, window.text, file["source"], parts)
 
 
 def _nearest(leg: Leg) -> Candidate | None:
@@ -171,7 +177,7 @@ class _Shown:
     def __init__(self, tx: Transaction, shelf: str | None, entries: Sequence[Candidate], scores: Scores) -> None:
         self._tx = tx
         self._shelf = shelf
-        self._scores = {(entry.file, entry.ordinal): scores[entry.id].score for entry in entries}
+        self._scores = {(entry.file, entry.ordinal): scores.alone[entry.id] for entry in entries}
         self._ordinals: defaultdict[int, set[int]] = defaultdict(set)
         self._lines: dict[int, list[Row]] = {}  # of a file's entries: where they stand
 
@@ -185,13 +191,18 @@ class _Shown:
         seed = self._best_of(candidate) if in_chunk else candidate.ordinal
         if seed is None or seed in self._ordinals[candidate.file]:
             return None
-        rows = self._tx.all(
-            "entries_around", file=candidate.file, first=seed - _AROUND, last=seed + _AROUND, shelf=self._shelf
-        )
-        pieces = [Piece(**row, score=self._scores.get((candidate.file, row["ordinal"]), 0.0)) for row in rows]
-        window = grow(pieces, seed, self._ordinals[candidate.file])
+        for around in _AROUND:
+            pieces = self._pieces(candidate.file, seed - around, seed + around)
+            window = grow(pieces, seed, self._ordinals[candidate.file])
+            # Whether an entry joins another depends on the next one: the last two that were read decide nothing.
+            if window.ordinals[0] - seed >= 2 - around and window.ordinals[-1] - seed <= around - 2:
+                break
         self._ordinals[candidate.file].update(window.ordinals)
         return window
+
+    def _pieces(self, file: int, first: int, last: int) -> list[Piece]:
+        rows = self._tx.all("entries_around", file=file, first=first, last=last, shelf=self._shelf)
+        return [Piece(**row, score=self._scores.get((file, row["ordinal"]), 0.0)) for row in rows]
 
     def _best_of(self, chunk: Candidate) -> int | None:
         """Return the best entry of a chunk that is not shown yet, the first one if none of them is a candidate."""

@@ -1,7 +1,10 @@
 """Shelves: which part of an agent's memory a path belongs to, and who may see it. Pure; no I/O."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from hashlib import sha256
+from itertools import accumulate, takewhile
 from typing import Literal
 
 OWNER = "owner"
@@ -11,6 +14,9 @@ SHARED_FILES = ("AGENTS.md", "SOUL.md", "IDENTITY.md", "TOOLS.md")
 _SAFE = re.compile(r"[A-Za-z0-9_-]")
 _SHARED_FOLDED = frozenset(name.casefold() for name in SHARED_FILES)
 SHELF_ROOTS = ("people", "groups")
+
+_NAME_BYTES = 255  # the longest name that a file system takes
+_CUT = "~"  # no encoded id has one, so that no name that was cut is that of another id
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +72,21 @@ def shelf_of(path: str) -> str:
 def encode_id(text: str) -> str:
     """Return `text` as one path component: characters outside `[A-Za-z0-9_-]` are percent-encoded, byte by byte.
 
-    The mapping is reversible, so two ids never meet in one folder.
+    What would be too long for a name ends with `~` and its SHA-256 instead, so two ids never meet in one folder.
     """
-    return "".join(
-        c if _SAFE.fullmatch(c) else "".join(f"%{b:02X}" for b in c.encode("utf-8", "surrogatepass")) for c in text
-    )
+    encoded = "".join(_encoded(text))
+    if len(encoded) <= _NAME_BYTES:
+        return encoded
+    end = f"{_CUT}{sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()}"
+    fits = takewhile(lambda length: length <= _NAME_BYTES - len(end), accumulate(map(len, _encoded(text))))
+    return encoded[: max(fits, default=0)] + end
+
+
+def _encoded(text: str) -> Iterator[str]:
+    """Yield what each character becomes."""
+    for character in text:
+        is_safe = _SAFE.fullmatch(character)
+        yield character if is_safe else "".join(f"%{b:02X}" for b in character.encode("utf-8", "surrogatepass"))
 
 
 def person_shelf(name: str) -> str:

@@ -12,6 +12,7 @@ from gateway.config.channels import (
 )
 from gateway.config.loading import default_config, load_config
 from gateway.config.models import AgentConfig, Config, ModelConfig, SessionsConfig
+from gateway.config.place_checks import absent, model_folder
 
 __all__ = [
     "Account",
@@ -26,6 +27,8 @@ __all__ = [
     "SessionsConfig",
     "SlackAccount",
     "TelegramAccount",
+    "absent",
     "default_config",
     "load_config",
+    "model_folder",
 ]

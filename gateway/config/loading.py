@@ -1,13 +1,13 @@
 """From a file to a checked configuration, or to every mistake in it at once."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
 
-from gateway.config import agent_checks, channel_checks, secret_checks
+from gateway.config import agent_checks, channel_checks, place_checks, secret_checks
 from gateway.config.case import Case, Check
 from gateway.config.fields import Places, annotation_at, expanded, is_group
 from gateway.config.models import Config
@@ -40,13 +40,15 @@ def load_config(
     home: Path | None = None,
     user_home: Path | None = None,
     connects: bool = True,
+    looks: bool = False,
     zone_exists: Callable[[str], bool] = zone_is_known,
 ) -> Config:
     """Return the configuration in the file at `path`.
 
     `home`, when given, wins over the file's. `~` is `user_home`, or else HOME of the `environment`, which also fills
-    `${NAME}`; a process that `connects` no account needs none of their variables. Raises `ConfigInvalid` with every
-    mistake: a sentence each, by line.
+    `${NAME}`; a process that `connects` no account needs none of their variables. With `looks`, a model that the file names
+    has to be on this machine, without which the product works less well. Raises `ConfigInvalid` with every mistake: a
+    sentence each, by line.
     """
     try:
         data = path.read_bytes()
@@ -60,13 +62,14 @@ def load_config(
         raise ConfigInvalid([ConfigProblem(path.name, None, "", sentence)]) from error
     unneeded = () if connects else ("channels",)
     source = read_settings(data, name=path.name, environment=environment, unneeded=unneeded)
-    return _Loading(source, environment, path.parent.absolute(), home, user_home).run(zone_exists)
+    checks = (*CHECKS, *place_checks.CHECKS) if looks else CHECKS
+    return _Loading(source, environment, path.parent.absolute(), home, user_home).run(zone_exists, checks)
 
 
 def default_config(home: Path, environment: Mapping[str, str]) -> Config:
     """Return the configuration where there is no file: the agent `main`, with the key that the environment has."""
     source = SettingsFile("environment", {"agents": {"main": {"default": True}}})
-    return _Loading(source, environment, home, home, None).run(zone_is_known)
+    return _Loading(source, environment, home, home, None).run(zone_is_known, CHECKS)
 
 
 class _Loading:
@@ -96,10 +99,10 @@ class _Loading:
         if home is not None:
             self._values = {**self._values, "home": home.absolute()}
 
-    def run(self, zone_exists: Callable[[str], bool]) -> Config:
+    def run(self, zone_exists: Callable[[str], bool], checks: Sequence[Check]) -> Config:
         """Return the configuration, or raise `ConfigInvalid` with all that is wrong."""
         case = Case(self._read(), self._source, zone_exists)
-        findings = [finding for check in CHECKS for finding in check(case)]
+        findings = [finding for check in checks for finding in check(case)]
         told = [finding for finding in findings if not finding.follows_from(self._spoiled)]
         self._problems += [self._source.problem(finding.path, finding.sentence) for finding in told]
         if self._problems:

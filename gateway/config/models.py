@@ -12,6 +12,7 @@ from gateway.config.fields import (
     ByKind,
     ClockSpan,
     Count,
+    Dollars,
     Folder,
     Hour,
     Identifier,
@@ -29,7 +30,10 @@ from memory.base import MAX_RESULTS
 
 
 class ModelConfig(Settings):
-    """Which model an agent asks, and how much it can read and write, in tokens."""
+    """Which model an agent asks, and how much it can read and write, in tokens.
+
+    `price` is in US dollars for a million tokens, read and written; None is the list price.
+    """
 
     provider: Literal["anthropic", "demo"] = "anthropic"
     name: str = "claude-sonnet-5-5"
@@ -37,6 +41,7 @@ class ModelConfig(Settings):
     base_url: Url | None = None
     context_window: Positive = 200_000
     max_tokens: Positive = 8192
+    price: tuple[Dollars, Dollars] | None = None
 
     @property
     def is_demo(self) -> bool:

@@ -4,17 +4,18 @@ import asyncio
 import fcntl
 import logging
 import os
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
+from shutil import disk_usage
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from memory.clock import Clock
-from memory.errors import DatabaseDamaged, DatabaseFull, DatabaseTooNew
-from memory.sqlite import Database, load_migrations, load_statements
+from memory.errors import DatabaseDamaged, DatabaseError, DatabaseFull, DatabaseTooNew
+from memory.sqlite import Database, compact, load_migrations, load_statements
 from memory.walk import Mark, mark_of
 
 if TYPE_CHECKING:
@@ -25,6 +26,13 @@ T = TypeVar("T")
 _COMPANIONS = ("", "-wal", "-shm")
 _ASIDE = ".damaged-"
 _ASIDES_KEPT = 2
+_ROOM = 3  # times its size, before a file is written anew to make it smaller
+_LOST = "The search index was deleted"
+_REPLACED = "Another program has put another file in the place of the search index"
+_DAMAGED = "The search index was damaged"
+_NEWER = "The search index was of a newer version"
+_ANEW = "so it is being made anew from the notes; not all are in it yet."
+_COMPARED = "so it is being compared with the notes; not all that is new may be in it yet."
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +45,11 @@ class IndexReplaced(Exception):
 class _Open:
     writer: Database
     reader: Database
-    mark: Mark | None
+    marks: tuple[Mark | None, ...]  # of the file and of its companions
+
+    @property
+    def mark(self) -> Mark | None:
+        return self.marks[0]
 
     async def close(self) -> None:
         await self.reader.close()
@@ -105,8 +117,20 @@ class IndexFile:
         with self._explained():
             mark = await asyncio.to_thread(_mark, self._path)
         if mark != now.mark:
-            await self._renew(now, "lost", "it was deleted or replaced")
+            await self._renew(now)
             raise IndexReplaced
+
+    async def compact(self) -> None:
+        """Give the disk back what the file holds free, if that is much; where it cannot be done, the file stays as it is.
+
+        On the way it takes the disk twice as much as the file has: that shall not fill it, others write there too.
+        """
+        try:
+            size_bytes = (await asyncio.to_thread(self._path.stat)).st_size
+            if (await asyncio.to_thread(disk_usage, self._path.parent)).free > _ROOM * size_bytes:
+                await compact(self._path)
+        except (DatabaseError, OSError) as error:
+            log.info("the index keeps its size: %s", error, extra={"action": "index_not_compacted"})
 
     async def close(self) -> None:
         """Finish what is being done and close the file; may be called twice."""
@@ -119,7 +143,7 @@ class IndexFile:
         try:
             return await work
         except DatabaseDamaged as error:
-            await self._renew(now, "damaged", str(error))
+            await self._renew(now, error)
             raise IndexReplaced from error
 
     async def _now(self) -> _Open:
@@ -131,40 +155,51 @@ class IndexFile:
                 self.replaced()  # at the start, or after an attempt that failed, which left nothing open
             return self._open
 
-    async def _renew(self, broken: _Open, state: str, detail: str) -> None:
-        """Close what is open, move it aside if it is still there, and open a new one; unless that was done already."""
+    async def _renew(self, broken: _Open, damage: DatabaseDamaged | None = None) -> None:
+        """Close what is open and open what is there now, after what is damaged was moved aside, or a new one; unless that
+        was done already."""
         async with self._opening:
             if self._open is not broken:
                 return
             self._open = None
-            await broken.close()
-            self._say(state, detail)
-            self._open = await self._opened(broken)
+            self.loss = f"{_LOST}, {_ANEW}"  # until it is known what is there, which may fail
+            try:
+                self._open = await self._opened(broken, damage)
+            finally:
+                await broken.close()
         self.replaced()
 
-    async def _opened(self, broken: _Open | None) -> _Open:
+    async def _opened(self, broken: _Open | None, damage: DatabaseDamaged | None = None) -> _Open:
         """Open the file while no other process opens, moves or makes it."""
         with self._explained():
             folder = await asyncio.to_thread(_locked, self._path.parent)
             try:
-                return await self._opened_alone(broken)
+                return await self._opened_alone(broken, damage)
             finally:
                 os.close(folder)
 
-    async def _opened_alone(self, broken: _Open | None) -> _Open:
-        mark = await asyncio.to_thread(_mark, self._path)
-        if mark is None:
+    async def _opened_alone(self, broken: _Open | None, damage: DatabaseDamaged | None) -> _Open:
+        marks = await asyncio.to_thread(self._marks)
+        if broken is not None:
+            await broken.close()  # not before: of a closed file, the number may be that of a new one by now
+        if marks[0] is None:
             self._remove_companions()
-        elif broken is not None and mark == broken.mark:
-            self._move_aside()
+            if broken is not None:
+                self._say(_LOST, _ANEW)
+        elif broken is not None and marks[0] != broken.mark:
+            # SQLite would write the last changes of the file that was replaced into the one that is there now.
+            self._remove_companions(n for n, mark in enumerate(marks) if mark == broken.marks[n])
+            self._say(_REPLACED, _COMPARED)
+        elif damage is not None:
+            self._set_aside(damage)
         try:
             writer = await self._connected(self._extension)
         except (DatabaseDamaged, DatabaseTooNew) as error:
-            self._say("damaged" if isinstance(error, DatabaseDamaged) else "of a newer version", str(error))
-            self._move_aside()
+            self._set_aside(error)
             writer = await self._connected(self._extension)
         extensions = self._extension if writer.extensions else ()  # what cannot be loaded is said once
-        return _Open(writer, await self._connected(extensions, read_only=True), _mark(self._path))
+        reader = await self._connected(extensions, read_only=True)
+        return _Open(writer, reader, await asyncio.to_thread(self._marks))
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -185,16 +220,27 @@ class IndexFile:
             read_only=read_only,
         )
 
-    def _say(self, state: str, detail: str) -> None:
-        self.loss = f"The search index was {state}, so it is being made anew from the notes; not all are in it yet."
-        log.warning("the index is made anew: %s", detail, extra={"action": "index_replaced"})
+    def _say(self, what: str, then: str, detail: str = "") -> None:
+        """Keep what has happened for whoever searches, and log it with what is of use to whoever keeps the machine."""
+        self.loss = f"{what}, {then}"
+        log.warning("%s%s (%s)", self.loss, detail, self._path, extra={"action": "index_replaced"})
 
-    def _remove_companions(self) -> None:
+    def _set_aside(self, error: DatabaseDamaged | DatabaseTooNew) -> None:
+        """Move a file aside that cannot be used, and say where to. What its error advises is done with that."""
+        aside = self._move_aside()
+        why = f" SQLite says: {error.__cause__}." if error.__cause__ is not None else ""
+        detail = f"{why} The old file is kept beside it as {aside.name}; nothing else needs to be done."
+        self._say(_DAMAGED if isinstance(error, DatabaseDamaged) else _NEWER, _ANEW, detail)
+
+    def _marks(self) -> tuple[Mark | None, ...]:
+        return tuple(_mark(Path(f"{self._path}{suffix}")) for suffix in _COMPANIONS)
+
+    def _remove_companions(self, which: Iterable[int] = (1, 2)) -> None:
         """Remove what a deleted file has left: a new one must share nothing with a process that still has the old one."""
-        for suffix in _COMPANIONS[1:]:
-            Path(f"{self._path}{suffix}").unlink(missing_ok=True)
+        for n in which:
+            Path(f"{self._path}{_COMPANIONS[n]}").unlink(missing_ok=True)
 
-    def _move_aside(self) -> None:
+    def _move_aside(self) -> Path:
         name = f"{self._path.name}{_ASIDE}{self._clock.now():%Y%m%dT%H%M%SZ}"
         aside, count = self._path.with_name(name), 1
         while aside.exists():
@@ -204,6 +250,7 @@ class IndexFile:
             if (companion := Path(f"{self._path}{suffix}")).exists():
                 companion.rename(f"{aside}{suffix}")
         self._remove_old_asides()
+        return aside
 
     def _remove_old_asides(self) -> None:
         found = self._path.parent.glob(f"{self._path.name}{_ASIDE}*")

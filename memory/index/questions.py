@@ -8,6 +8,7 @@ from memory.embedders.batches import embed_each
 from memory.errors import EmbedderError, TextRefused
 from memory.index.embedding import Embedding
 from memory.index.serving import Model
+from memory.index.signs import Signs
 from memory.index.vectors import QueryVectors
 
 QUERY_SECONDS = 10.0
@@ -30,6 +31,7 @@ class Questions:
     def __init__(self, embedding: Embedding, clock: Clock) -> None:
         self._embedding = embedding
         self._clock = clock
+        self._signs = Signs()
         self._failed: Embedder | None = None
         self._failed_at = 0.0
         self._failure = ""
@@ -57,7 +59,7 @@ class Questions:
         if len(vector) != model.dimension:
             await self._note_dimension(embedder, model, len(vector))
             return Asked(None, await self.degraded(model))
-        return Asked(QueryVectors(model.identity, vector, model.calibration), await self.degraded(model))
+        return Asked(QueryVectors(model.identity, vector, model.calibration, self._signs), await self.degraded(model))
 
     async def degraded(self, model: Model | None) -> str | None:
         """Return what is less than it could be while the vectors of `model` are in use."""

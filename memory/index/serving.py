@@ -93,6 +93,7 @@ def install(tx: "Transaction", model: Model) -> None:
     tx.run("serving_set", identity=model.identity)
     remember(tx, model)
     tx.run("centres_delete")
+    tx.run("signs_changed")
     for kind in KINDS:
         tx.script(f"{kind}_tables", bits=-(-model.dimension // 8) * 8)
         for language, count in _counts(tx, kind, model).items():
@@ -104,6 +105,7 @@ def install(tx: "Transaction", model: Model) -> None:
 def put_vectors(tx: "Transaction", model: Model, vectors: "Mapping[bytes, Vector]") -> None:
     """Put vectors into the cache by the hash of their passage, and into use if they are of the model that is."""
     stored = {hash_: encode(vector) for hash_, vector in vectors.items()}
+    tx.run("cache_known", identity=model.identity)
     new = [h for h, vector in stored.items() if tx.run("cache_put", identity=model.identity, hash=h, vector=vector)]
     if (now := in_use(tx)) is None or now.identity != model.identity:
         return
@@ -116,6 +118,12 @@ def put_signs_of_file(tx: "Transaction", model: Model, file: int) -> None:
     """Put those passages of a file into use whose vectors are in the cache."""
     for kind in KINDS:
         _put_signs(tx, model, kind, tx.all(f"{kind}_cached_of_file", identity=model.identity, file=file))
+
+
+def delete_signs(tx: "Transaction", kind: Kind, ids: Iterable[int]) -> None:
+    """Take passages out of use."""
+    tx.many(f"{kind}_signs_delete", ({"id": id_} for id_ in ids))
+    tx.run("signs_changed")
 
 
 def drifted(tx: "Transaction", model: Model) -> list[tuple[Kind, str]]:
@@ -137,7 +145,7 @@ def move_centres(tx: "Transaction", model: Model, moved: Iterable[tuple[Kind, st
     for kind, language in moved:
         _set_centre(tx, model, kind, language, _counts(tx, kind, model).get(language, 0))
         for page in _pages(tx, model, kind, language):
-            tx.many(f"{kind}_signs_delete", ({"id": row["id"]} for row in page))
+            delete_signs(tx, kind, (row["id"] for row in page))
             _put_signs(tx, model, kind, page)
 
 
@@ -166,6 +174,9 @@ def _put_signs(tx: "Transaction", model: Model, kind: Kind, rows: "Sequence[Row]
     """Put passages (id, shelf, language, vector) into use; a language without a centre gets the calibration's."""
     import numpy as np
 
+    if not rows:
+        return
+    tx.run("signs_changed")
     for language, same in groupby(sorted(rows, key=lambda row: row["language"]), key=lambda row: row["language"]):
         group = list(same)
         stored = tx.one("centre_of", kind=kind, language=language)

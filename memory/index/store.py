@@ -1,5 +1,6 @@
 """The store: what the index keeps of each file, written and taken away as a whole. Everything here runs in a transaction."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -77,7 +78,8 @@ def put_file(tx: "Transaction", reading: Reading, expected: Known | None, *, can
     if now != expected or reading.passages is None:
         raise Outdated
     model = serving.in_use(tx, can_compare=can_compare)
-    gone = _delete_passages(tx, now.id, has_signs=model is not None) if now else set()
+    frequencies = _Frequencies()
+    gone = _delete_passages(tx, now, frequencies, has_signs=model is not None) if now else set()
     file = tx.all(
         "file_put",
         path=reading.found.path,
@@ -91,6 +93,8 @@ def put_file(tx: "Transaction", reading: Reading, expected: Known | None, *, can
     )[0]["id"]
     for kind in KINDS:
         _put_passages(tx, kind, file, reading.found.shelf, reading.passages.of(kind))
+        frequencies.add(kind, reading.found.shelf, (passage.terms for passage in reading.passages.of(kind)))
+    frequencies.write(tx)
     if model is not None:
         serving.put_signs_of_file(tx, model, file)
     return frozenset(gone - {passage.hash for kind in KINDS for passage in reading.passages.of(kind)})
@@ -100,7 +104,10 @@ def remove_file(tx: "Transaction", path: str, expected: Known, *, can_compare: b
     """Take a file out of the index and return the hashes of its passages; none if it is not as expected any more."""
     if known_file(tx, path) != expected:
         return frozenset()
-    gone = _delete_passages(tx, expected.id, has_signs=serving.in_use(tx, can_compare=can_compare) is not None)
+    frequencies = _Frequencies()
+    has_signs = serving.in_use(tx, can_compare=can_compare) is not None
+    gone = _delete_passages(tx, expected, frequencies, has_signs=has_signs)
+    frequencies.write(tx)
     tx.run("file_delete", id=expected.id)
     return frozenset(gone)
 
@@ -123,16 +130,39 @@ def problems(tx: "Transaction") -> dict[str, str]:
     return {row["path"]: row["problem"] for row in tx.all("file_problems")}
 
 
-def _delete_passages(tx: "Transaction", file: int, *, has_signs: bool) -> set[bytes]:
+class _Frequencies:
+    """In how many more, or fewer, passages of a shelf a term is. Most terms of a note stay when it is edited, and are not
+    written."""
+
+    def __init__(self) -> None:
+        self._changes: dict[Kind, Counter[tuple[str, str]]] = {kind: Counter() for kind in KINDS}
+
+    def add(self, kind: Kind, shelf: str, terms: Iterable[str]) -> None:
+        self._changes[kind].update((term, shelf) for each in terms for term in set(each.split()))
+
+    def take(self, kind: Kind, shelf: str, terms: Iterable[str]) -> None:
+        self._changes[kind].subtract((term, shelf) for each in terms for term in set(each.split()))
+
+    def write(self, tx: "Transaction") -> None:
+        chunks, entries = self._changes["chunk"], self._changes["entry"]
+        changed = [key for key in sorted(chunks.keys() | entries.keys()) if chunks[key] or entries[key]]
+        rows = [{"term": key[0], "shelf": key[1], "chunks": chunks[key], "entries": entries[key]} for key in changed]
+        tx.many("frequency_add", rows)
+        fewer = [key for key in changed if chunks[key] < 0 or entries[key] < 0]
+        tx.many("frequency_forget", ({"term": term, "shelf": shelf} for term, shelf in fewer))
+
+
+def _delete_passages(tx: "Transaction", file: Known, frequencies: _Frequencies, *, has_signs: bool) -> set[bytes]:
     """Delete the passages of a file with their words and signs, and return their hashes."""
     gone: set[bytes] = set()
     for kind in KINDS:
-        rows = tx.all(f"{kind}_ids", file=file)
+        rows = tx.all(f"{kind}_passages", file=file.id)
         gone.update(row["hash"] for row in rows)
+        frequencies.take(kind, file.shelf, (row["terms"] for row in rows))
         if has_signs:
-            tx.many(f"{kind}_signs_delete", ({"id": row["id"]} for row in rows))
-        tx.run(f"{kind}_words_delete", file=file)
-        tx.run(f"{kind}_delete", file=file)
+            serving.delete_signs(tx, kind, (row["id"] for row in rows))
+        tx.run(f"{kind}_words_delete", file=file.id)
+        tx.run(f"{kind}_delete", file=file.id)
     return gone
 
 

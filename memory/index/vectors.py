@@ -11,17 +11,20 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memory.embedders.base import Vectors
+    from memory.index.signs import Signs
 
     Vector = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
 class QueryVectors:
-    """A question as the embedder sees it: its vector (unit length), and what is known of that embedder."""
+    """A question as the embedder sees it: its vector (unit length), what is known of that embedder, and the signs to compare
+    it with."""
 
     identity: str
     vector: "Vector"
     calibration: Calibration
+    signs: "Signs"
 
 
 class ModelReplaced(Exception):

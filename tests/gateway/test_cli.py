@@ -365,6 +365,47 @@ def test_check_config_without_a_file_says_so_and_makes_nothing(machine: Machine)
     assert not machine.home.root.exists()
 
 
+MODEL = "agents: {main: {model: {provider: demo}}}\nmemory:\n  embedder: {model: %s}\n"
+
+
+def test_a_model_that_is_not_on_this_machine_is_a_mistake_for_whoever_checks_and_stops_nothing_else(
+    machine: Machine,
+) -> None:
+    machine.write_config(MODEL % "models/mine")
+
+    missing = machine.run("check-config")
+    (machine.home.root / "models" / "mine").mkdir(parents=True)
+    empty = machine.run("check-config")
+    machine.home.config.write_text(MODEL % "minilm")
+    unknown = machine.run("check-config")
+
+    assert [done.returncode for done in (missing, empty, unknown)] == [2, 2, 2]
+    assert missing.stderr.startswith(
+        f"scrubjay.yaml:3: memory.embedder.model: There is no folder {machine.home.root / 'models/mine'}. Give the folder"
+    )
+    assert "models/mine/tokenizer.json is missing." in empty.stderr
+    assert 'memory.embedder.model: there is no local model called "minilm"; known are multilingual-e5-small, ' in (
+        unknown.stderr
+    )
+    assert machine.run("chat", text="hello\n").returncode == 0
+
+
+def test_notes_elsewhere_that_are_not_there_now_are_a_warning(machine: Machine) -> None:
+    drive = machine.folder / "drive"
+    machine.write_config(DEMO_AGENT + f"memory:\n  extra_paths: [{machine.folder}, {drive}/notes]\n")
+
+    without = machine.run("check-config")
+    (drive / "notes").mkdir(parents=True)
+    mounted = machine.run("check-config")
+
+    assert (without.returncode, mounted.returncode) == (0, 0)
+    (warning,) = [line for line in without.stdout.splitlines() if line.startswith("warning: ")]
+    assert warning.startswith(
+        f"warning: memory.extra_paths[1]: there is nothing at {drive}/notes now. If it is on a drive"
+    )
+    assert "warning: " not in mounted.stdout
+
+
 @pytest.mark.parametrize("command", ["chat", "run", "init"])
 def test_a_home_that_cannot_be_used_is_one_sentence(machine: Machine, command: str) -> None:
     machine.home.root.touch()

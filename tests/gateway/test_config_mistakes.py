@@ -123,6 +123,9 @@ AGENTS = [
      "between keep_recent_tokens and reserve_tokens: 160000 is not less than 200000 - 20000 - 20000 = 160000"),
     ("agents: {a: {model: {max_tokens: 200000}}}",
      "1: agents.a.model.max_tokens: max_tokens must be smaller than context_window: 200000 is not less than 200000"),
+    ("agents: {a: {model: {max_tokens: 190000}}}",
+     "1: agents.a.model.max_tokens: leaves no room beside an answer: keep_recent_tokens must be smaller than "
+     "context_window - max_tokens: 20000 is not less than 200000 - 190000 = 10000"),
     (AGENT + "memory: {chunk_tokens: 160}",
      "2: memory.chunk_tokens: overlap_tokens must be less than half of chunk_tokens: 80 is not less than 160 / 2"),
     (AGENT + "memory: {chunk_tokens: 12, overlap_tokens: 0}",

@@ -4,12 +4,15 @@ import json
 import os
 import pty
 import subprocess
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gateway.memory_cli import progress
+from memory.base import Progress
 from tests.gateway.test_cli import PATIENCE_SECONDS, SCRUBJAY, Machine
 from tests.memory.index.notes import opened
 
@@ -149,6 +152,38 @@ def test_on_a_terminal_indexing_shows_bars_and_its_result_stays_plain(machine: M
     assert process.returncode == 0
     assert out.startswith("agent     main\nfiles     1\n")
     assert b"1/1" in shown and b"chunks 1" in shown
+
+
+def test_what_an_indexing_failed_with_is_told_later_by_a_status_that_has_not_tried(machine: Machine) -> None:
+    machine.home.config.write_text(AGENTS + NO_MODEL)
+    machine.run("memory", "index")
+
+    status = machine.run("memory", "status")
+
+    (degraded,) = [line for line in status.stdout.splitlines() if line.startswith("degraded")]
+    assert "No passage has been embedded yet. When the embedder was last used, 20" in degraded
+    assert "it failed: There is no folder /nowhere/model." in degraded
+
+
+def told(capsys: pytest.CaptureFixture[str], is_there: Callable[[str], bool]) -> None:
+    """Wait until what was said so far has something."""
+    said = ""
+    while not is_there(said):
+        said += capsys.readouterr().err
+
+
+def test_without_a_terminal_a_line_comes_every_few_seconds_whether_something_moves_or_not(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with progress(say_seconds=0.001) as report:
+        told(capsys, lambda said: said.count("looking for notes that are new or changed\n") >= 2)
+        report(Progress(1, 2, 3, 0, 0))
+        told(capsys, lambda said: said.count("files 1/2, chunks 3\n") >= 2)
+        report(Progress(2, 2, 5, 4, 9))
+        told(capsys, lambda said: said.count("files 2/2, chunks 5, embeddings 4/9\n") >= 2)
+    capsys.readouterr()
+
+    assert capsys.readouterr().err == ""
 
 
 def test_memory_is_searched_and_indexed_beside_a_running_gateway(machine: Machine) -> None:

@@ -57,6 +57,12 @@ def test_ones_own_workspace_is_measured_by_ones_own_questions_and_only_read(
     assert [file.name for file in (tmp_path / "notes").rglob("*.*")] == ["a.md"]
 
 
+def test_one_question_is_not_called_questions(tmp_path: Path, own: tuple[str, ...]) -> None:
+    ended = scrubjay(tmp_path, *own, "--embedder", "none")
+
+    assert ended.stdout.startswith(f"{own[1]}: 1 question, ranking balanced\n")
+
+
 def test_where_no_model_is_kept_in_the_home_none_is_made(tmp_path: Path, own: tuple[str, ...]) -> None:
     home = tmp_path / "nowhere"
     (tmp_path / "notes" / "memory" / "9999-12-31.md").write_text("- the end of days\n")

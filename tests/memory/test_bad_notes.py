@@ -335,7 +335,7 @@ async def test_vectors_that_were_being_made_anew_when_the_process_ended_are_fini
     embedder = WordEmbedder(synonyms=synonyms)
     async with notes.memory(embedder) as memory:
         anew = asyncio.create_task(memory.index(force=True))
-        await until(lambda: notes.rows("SELECT count(DISTINCT identity) FROM embedding_cache") == [(2,)])
+        await until(lambda: notes.rows("SELECT count(DISTINCT model) FROM embedding_cache") == [(2,)])
         anew.cancel()
         await asyncio.wait([anew])
 
@@ -344,7 +344,7 @@ async def test_vectors_that_were_being_made_anew_when_the_process_ended_are_fini
         assert answer.results and "Memory is searched by words only." not in (answer.degraded or "")
         status = await memory.index()
     assert (status.pending, status.degraded) == (0, None)
-    assert notes.rows("SELECT DISTINCT identity FROM embedding_cache") == [("words/64",)]
+    assert notes.identities() == [("words/64",)]
     consistent(notes.database, notes.workspace)
 
 

@@ -269,3 +269,14 @@ def test_whatever_an_attachment_is_called_it_can_be_read_where_it_was_kept(
     assert path.startswith("groups/telegram--100123/inbox/")
     assert files.read_bytes(path) == b"data"
     assert list(contents(root)) == [path]
+
+
+def test_lines_are_taken_out_of_any_file_and_everything_else_stays_byte_for_byte(root: Path) -> None:
+    files = ShelfFiles(root, OWNERS)
+    note = root / "memory" / "2026-01-26.md"
+    note.write_bytes(b"# Monday\r\n- the dentist\r\n- a \xff byte\n- the dentist \n- the dentist\nend")
+
+    removed = files.remove_lines("memory/2026-01-26.md", ["- the dentist", "not there"])
+
+    assert removed == 2
+    assert note.read_bytes() == b"# Monday\r\n- a \xff byte\n- the dentist \nend"

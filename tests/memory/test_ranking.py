@@ -1,7 +1,6 @@
 """The two rankings, by their promises."""
 
 import math
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -15,7 +14,7 @@ def passage(id_: int, **changes: object) -> Candidate:
     usual = Candidate(
         id_, file=1, ordinal=id_ * 10, start_line=id_, end_line=id_, language="latin", bm25=0.0, holds=False
     )
-    return replace(usual, **changes)  # type: ignore[arg-type]
+    return usual._replace(**changes)  # type: ignore[arg-type]
 
 
 def test_a_stronger_match_of_words_always_scores_higher() -> None:
@@ -96,7 +95,7 @@ def test_scores_lie_between_zero_and_one_whatever_the_candidates(
         ],
         ideal,
     )
-    chunks = Leg([replace(c, start_line=1, end_line=40) for c in entries.candidates[::2]], ideal)
+    chunks = Leg([c._replace(start_line=1, end_line=40) for c in entries.candidates[::2]], ideal)
 
     for scores in (*balanced(entries, chunks), classic(entries, SearchSettings())):
         assert all(0 <= scored.score <= 1 + 1e-9 and math.isfinite(scored.score) for scored in scores.values())

@@ -184,6 +184,16 @@ async def test_the_find_is_shown_and_not_the_head_of_what_it_stands_in(tmp_path:
     assert "xylophone" in answer.results[0].snippet
 
 
+async def test_a_snippet_is_filled_with_what_stands_around_however_short_the_entries_are(tmp_path: Path) -> None:
+    lines = [f"- item {n}" for n in range(50)]
+    note = "\n".join([*lines, "- xylophone", *lines]) + "\n"
+    async with remembered(tmp_path, {"memory/list.md": note}) as memory:
+        (result,) = (await memory.search("xylophone", OWNERS)).results
+
+    assert result.start_line < 51 - 20 and result.end_line > 51 + 20
+    assert result.snippet == "\n".join(note.split("\n")[result.start_line - 1 : result.end_line])
+
+
 async def test_a_small_shelf_is_not_starved_by_a_large_one(tmp_path: Path) -> None:
     crowd = "".join(f"- the vehicle number {n} stands outside\n" for n in range(3_000))
     notes = {"memory/2026-01-01.md": crowd, f"{GROUP.shelf}/memory/one.md": "- an old automobile\n"}

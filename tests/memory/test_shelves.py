@@ -12,6 +12,7 @@ BEN = Audience("people/ben")
 GROUP = Audience("groups/telegram--100123")
 
 any_text = st.text(st.characters(), max_size=30)  # lone surrogates too: ids come out of JSON
+any_length = st.builds(lambda text, times: text * times, any_text, st.integers(1, 40))
 
 
 @pytest.mark.parametrize(
@@ -105,12 +106,28 @@ def test_an_id_becomes_one_path_component_without_reserved_characters(text: str,
     assert encode_id(text) == encoded
 
 
-@given(any_text, any_text)
+@given(any_length, any_length)
 def test_two_ids_never_share_a_folder(one: str, other: str) -> None:
     assert (encode_id(one) == encode_id(other)) == (one == other)
 
 
-@given(any_text.filter(bool))
+@given(any_length)
+def test_an_id_of_any_length_is_a_name_that_every_file_system_takes(text: str) -> None:
+    for shelf in (person_shelf(text), group_shelf("telegram", text)):
+        assert len(shelf.split("/")[1].encode()) <= 255
+
+
+def test_an_id_that_is_too_long_keeps_its_beginning_and_is_never_that_of_another_id() -> None:
+    longest, longer = "x" * 255, "娜" * 100
+    cut = encode_id(longer)
+
+    assert encode_id(longest) == longest
+    assert cut.startswith("%E5%A8%9C" * 20) and cut[: cut.index("~")].replace("%E5%A8%9C", "") == ""
+    assert encode_id(cut) != cut
+    assert len({encode_id("x" * 300 + end) for end in ("", "a", "b")} | {longest}) == 4
+
+
+@given(any_length.filter(bool))
 def test_the_shelf_of_an_encoded_id_is_the_shelf_of_what_lies_in_its_folder(text: str) -> None:
     for shelf in (person_shelf(text), group_shelf("telegram", text)):
         assert shelf_of(Audience(shelf).path("memory/2026-01-26.md")) == shelf

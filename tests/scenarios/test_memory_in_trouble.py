@@ -186,6 +186,27 @@ async def test_an_index_that_cannot_be_used_is_no_memory_that_knows_nothing(hous
     assert back["results"][0]["snippet"] == GATE and "degraded" not in back
 
 
+async def test_an_index_that_a_person_deletes_under_a_gateway_is_made_anew_by_the_next_question(house: House) -> None:
+    chat, model = Reader(), ScriptedModel(otherwise=obey)
+    async with replace(house, settings=OPEN).open(chat, model=model, embedder=WordEmbedder()) as gateway:
+        stage = Stage(house, chat, model)
+        await stage.ask(OWNERS, ("append", {"text": GATE}))
+        await memory_of(gateway).index()
+        for file in house.home.agent("main").glob("memory.sqlite*"):
+            file.unlink()
+
+        told = await found(stage, OWNERS, "gate code")
+        await stage.ask(OWNERS, ("write", {"path": "new.md", "text": "- the bicycle is in the cellar\n"}))
+        later = await found(stage, OWNERS, "bicycle")
+        on_disk = opened(house.home.agent("main") / "memory.sqlite")
+        paths = {path for (path,) in on_disk.execute("SELECT path FROM files")}
+        on_disk.close()
+
+    assert told["results"][0]["snippet"] == GATE
+    assert later["results"][0]["path"] == "new.md"
+    assert "new.md" in paths and len(paths) > 1
+
+
 async def test_an_index_that_another_program_writes_for_long_is_searched_in_its_last_good_state(house: House) -> None:
     chat, model = Reader(), ScriptedModel(otherwise=obey)
     async with replace(house, settings=OPEN).open(chat, model=model, embedder=WordEmbedder()) as gateway:
@@ -243,7 +264,7 @@ async def test_memory_get_leads_nowhere_else(house: House) -> None:
     assert told["results"] == []
 
 
-@pytest.mark.parametrize("chat_id", ["../../x", "/tmp/victim", "a/b", "..", "C:x", "CON", "x" * 200])
+@pytest.mark.parametrize("chat_id", ["../../x", "/tmp/victim", "a/b", "..", "C:x", "CON", "x" * 300, "娜" * 300])
 async def test_whatever_a_chat_is_called_its_files_are_in_the_house_under_names_that_every_system_takes(
     house: House, chat_id: str
 ) -> None:

@@ -41,11 +41,11 @@ INSERT INTO chunks_fts (rowid, shelf, terms) VALUES (:id, :shelf_term, :terms)
 -- name: entry_words_put
 INSERT INTO entries_fts (rowid, shelf, terms) VALUES (:id, :shelf_term, :terms)
 
--- name: chunk_ids
-SELECT id, hash FROM chunks WHERE file = :file
+-- name: chunk_passages
+SELECT id, hash, terms FROM chunks WHERE file = :file
 
--- name: entry_ids
-SELECT id, hash FROM entries WHERE file = :file
+-- name: entry_passages
+SELECT id, hash, terms FROM entries WHERE file = :file
 
 -- name: chunk_words_delete
 DELETE FROM chunks_fts WHERE rowid IN (SELECT id FROM chunks WHERE file = :file)
@@ -58,6 +58,13 @@ DELETE FROM chunks WHERE file = :file
 
 -- name: entry_delete
 DELETE FROM entries WHERE file = :file
+
+-- name: frequency_add
+INSERT INTO frequencies (term, shelf, chunks, entries) VALUES (:term, :shelf, :chunks, :entries)
+ON CONFLICT DO UPDATE SET chunks = chunks + excluded.chunks, entries = entries + excluded.entries
+
+-- name: frequency_forget
+DELETE FROM frequencies WHERE term = :term AND shelf = :shelf AND chunks = 0 AND entries = 0
 
 -- name: counts
 SELECT

@@ -1,18 +1,14 @@
 -- name: totals
-SELECT coalesce(sum(count), 0) AS passages, coalesce(sum(length), 0) AS length
-FROM totals WHERE kind = :kind AND (:shelf IS NULL OR shelf = :shelf)
+SELECT kind, sum(count) AS passages, sum(length) AS length
+FROM totals WHERE :shelf IS NULL OR shelf = :shelf GROUP BY kind
 
--- name: chunk_frequency
-SELECT doc AS "having" FROM chunks_vocabulary WHERE term = :term AND col = 'terms'
+-- name: frequencies
+SELECT f.term, sum(f.chunks) AS chunk, sum(f.entries) AS entry FROM json_each(:terms) asked
+CROSS JOIN frequencies f ON f.term = asked.value GROUP BY f.term
 
--- name: entry_frequency
-SELECT doc AS "having" FROM entries_vocabulary WHERE term = :term AND col = 'terms'
-
--- name: chunk_frequency_on_shelf
-SELECT count(*) AS "having" FROM chunks_fts WHERE chunks_fts MATCH :expression
-
--- name: entry_frequency_on_shelf
-SELECT count(*) AS "having" FROM entries_fts WHERE entries_fts MATCH :expression
+-- name: frequencies_on_shelf
+SELECT f.term, f.chunks AS chunk, f.entries AS entry FROM json_each(:terms) asked
+CROSS JOIN frequencies f ON f.term = asked.value AND f.shelf = :shelf
 
 -- name: chunk_with_words
 SELECT rowid AS id FROM chunks_fts WHERE chunks_fts MATCH :expression AND rank MATCH 'bm25(0.0, 1.0)' ORDER BY rank LIMIT :most
@@ -20,27 +16,34 @@ SELECT rowid AS id FROM chunks_fts WHERE chunks_fts MATCH :expression AND rank M
 -- name: entry_with_words
 SELECT rowid AS id FROM entries_fts WHERE entries_fts MATCH :expression AND rank MATCH 'bm25(0.0, 1.0)' ORDER BY rank LIMIT :most
 
--- name: chunk_near
-SELECT rowid AS id FROM chunks_vec WHERE embedding MATCH vec_bit(:signs) AND k = :most
+-- name: signs_version
+SELECT value FROM meta WHERE key = 'signs'
 
--- name: entry_near
-SELECT rowid AS id FROM entries_vec WHERE embedding MATCH vec_bit(:signs) AND k = :most
+-- name: chunk_signs
+SELECT p.validity, p.rowids, v.vectors FROM chunks_vec_chunks p
+CROSS JOIN chunks_vec_vector_chunks00 v ON v.rowid = p.chunk_id
 
--- name: chunk_near_on_shelf
-SELECT rowid AS id FROM chunks_vec WHERE embedding MATCH vec_bit(:signs) AND k = :most AND shelf = :shelf
+-- name: chunk_signs_on_shelf
+SELECT p.validity, p.rowids, v.vectors FROM chunks_vec_chunks p
+CROSS JOIN chunks_vec_vector_chunks00 v ON v.rowid = p.chunk_id WHERE p.partition00 = :shelf
 
--- name: entry_near_on_shelf
-SELECT rowid AS id FROM entries_vec WHERE embedding MATCH vec_bit(:signs) AND k = :most AND shelf = :shelf
+-- name: entry_signs
+SELECT p.validity, p.rowids, v.vectors FROM entries_vec_chunks p
+CROSS JOIN entries_vec_vector_chunks00 v ON v.rowid = p.chunk_id
+
+-- name: entry_signs_on_shelf
+SELECT p.validity, p.rowids, v.vectors FROM entries_vec_chunks p
+CROSS JOIN entries_vec_vector_chunks00 v ON v.rowid = p.chunk_id WHERE p.partition00 = :shelf
 
 -- name: chunk_vectors
 SELECT c.id, c.language, v.vector FROM json_each(:ids) wanted
 CROSS JOIN chunks c ON c.id = wanted.value
-CROSS JOIN embedding_cache v ON v.identity = :identity AND v.hash = c.hash
+CROSS JOIN embedding_cache v ON v.model = (SELECT id FROM identities WHERE identity = :identity) AND v.hash = c.hash
 
 -- name: entry_vectors
 SELECT e.id, e.language, v.vector FROM json_each(:ids) wanted
 CROSS JOIN entries e ON e.id = wanted.value
-CROSS JOIN embedding_cache v ON v.identity = :identity AND v.hash = e.hash
+CROSS JOIN embedding_cache v ON v.model = (SELECT id FROM identities WHERE identity = :identity) AND v.hash = e.hash
 
 -- name: chunk_rows
 SELECT id, file, 0 AS ordinal, start_line, end_line, terms, length, language FROM chunks

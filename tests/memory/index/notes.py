@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -112,6 +113,10 @@ class Notes:
         finally:
             connection.close()
 
+    def identities(self) -> list[tuple[Any, ...]]:
+        """Return which models have vectors in the cache."""
+        return self.rows("SELECT DISTINCT i.identity FROM embedding_cache v JOIN identities i ON i.id = v.model")
+
     def paths(self) -> list[str]:
         """Return the files that the index has, sorted."""
         return [str(row[0]) for row in self.rows("SELECT path FROM files ORDER BY path")]
@@ -190,15 +195,20 @@ def _words_agree(connection: apsw.Connection, table: str) -> None:
     for shelf in {row[1] for row in rows}:
         ids = {row[0] for row in connection.execute(f"SELECT rowid FROM {table}_fts('shelf : {shelf_term(shelf)}')")}
         assert ids == {row[0] for row in rows if row[1] == shelf}
-    counted: dict[str, int] = {}
+    counted: Counter[str] = Counter()
+    on_shelves: Counter[tuple[str, str]] = Counter()
     for _, of_passage, of_file, found, length, path in rows:
         assert of_passage == of_file
         dated = terms(date_words(day)) if (day := day_of(path)) else []
         assert found.split()[length:][-len(dated) :] == dated or not dated  # before them stand those of the headings
-        for term in set(found.split()):
-            counted[term] = counted.get(term, 0) + 1
-    vocabulary = f"SELECT term, doc FROM {'chunks' if table == 'chunks' else 'entries'}_vocabulary WHERE col = 'terms'"
+        counted.update(set(found.split()))
+        on_shelves.update((term, of_passage) for term in set(found.split()))
+    connection.execute(f"CREATE VIRTUAL TABLE temp.{table}_vocabulary USING fts5vocab (main, {table}_fts, col)")
+    vocabulary = f"SELECT term, doc FROM {table}_vocabulary WHERE col = 'terms'"
     assert dict(connection.execute(vocabulary)) == counted
+    told = connection.execute(f"SELECT term, shelf, {table} FROM frequencies WHERE {table} <> 0")
+    assert {(term, shelf): having for term, shelf, having in told} == on_shelves
+    assert list(connection.execute("SELECT * FROM frequencies WHERE chunks = 0 AND entries = 0")) == []
 
 
 def _totals_agree(connection: apsw.Connection, kind: str) -> None:
@@ -214,10 +224,14 @@ def _signs_agree(connection: apsw.Connection, kind: str) -> None:
         return
     sql = f"""
         SELECT p.id, p.shelf, v.vector, c.vector FROM {table} p
-        JOIN embedding_cache v ON v.identity = :identity AND v.hash = p.hash
+        JOIN identities i ON i.identity = :identity
+        JOIN embedding_cache v ON v.model = i.id AND v.hash = p.hash
         JOIN centres c ON c.kind = :kind AND c.language = p.language
     """
-    cached = "SELECT count(*) FROM {} p JOIN embedding_cache v ON v.identity = ? AND v.hash = p.hash"
+    cached = """
+        SELECT count(*) FROM {} p JOIN identities i ON i.identity = ?
+        JOIN embedding_cache v ON v.model = i.id AND v.hash = p.hash
+    """
     expected = {}
     for id_, shelf, vector, centre in connection.execute(sql, {"identity": serving[0], "kind": kind}):
         expected[id_] = (shelf, signs(decode([vector])[0] - np.frombuffer(centre, np.float32)))
@@ -240,7 +254,10 @@ def _entries_are_the_files(connection: apsw.Connection, workspace: Path | None) 
 
 
 def _cache_has_no_orphans(connection: apsw.Connection) -> None:
-    strangers = "SELECT count(*) FROM embedding_cache WHERE identity NOT IN (SELECT identity FROM embedders)"
+    strangers = """
+        SELECT count(*) FROM embedding_cache
+        WHERE model NOT IN (SELECT i.id FROM identities i JOIN embedders e ON e.identity = i.identity)
+    """
     orphans = """
         SELECT count(*) FROM embedding_cache v
         WHERE NOT EXISTS (SELECT 1 FROM chunks p WHERE p.hash = v.hash)

@@ -43,7 +43,7 @@ async def test_a_deleted_note_leaves_nothing_behind(notes: Notes) -> None:
     assert (status.files, status.chunks, status.entries) == (0, 0, 0)
     for table in ("chunks_fts", "entries_fts", "chunks_vec", "entries_vec", "embedding_cache"):
         assert notes.rows(f"SELECT count(*) FROM {table}") == [(0,)], table
-    assert notes.rows("SELECT * FROM entries_vocabulary") == []
+    assert notes.rows("SELECT * FROM frequencies") == []
     consistent(notes.database)
 
 

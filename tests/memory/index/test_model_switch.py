@@ -39,7 +39,7 @@ def used(notes: Notes) -> set[object]:
 
 
 def kept(notes: Notes) -> set[object]:
-    return {row[0] for row in notes.rows("SELECT DISTINCT identity FROM embedding_cache")}
+    return {row[0] for row in notes.identities()}
 
 
 async def test_another_model_of_the_same_dimension_has_everything_embedded_again(old_index: Notes) -> None:
@@ -166,7 +166,9 @@ async def interrupted(notes: Notes) -> None:
 
 async def test_embedding_anew_goes_on_after_a_restart_where_it_was(old_index: Notes) -> None:
     await interrupted(old_index)
-    done = old_index.rows("SELECT count(*) FROM embedding_cache WHERE identity = 'new/64'")[0][0]
+    done = old_index.rows(
+        "SELECT count(*) FROM embedding_cache v JOIN identities i ON i.id = v.model WHERE i.identity = 'new/64'"
+    )[0][0]
     assert isinstance(done, int) and done > 0
 
     again = model("new")
