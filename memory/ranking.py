@@ -67,6 +67,9 @@ class Candidate(NamedTuple):
     dated: float = 0.0
 
 
+_A_RULE = 3  # passages beside the best one, from which on it can be told what is usual
+
+
 @dataclass(frozen=True, slots=True)
 class Leg:
     """The candidates of one kind, the BM25 score that would be ideal, and how many passages there are."""
@@ -82,11 +85,13 @@ class Leg:
         return min(1.0, best / self.ideal) if best > 0 and self.ideal > 0 else 0.0
 
     def usual(self, language: str) -> float:
-        """How near a passage of a language is to the query as a rule, 0–1: the median of the candidates' cosines, less the
-        more passages there are that are no candidates, of which nothing is known."""
-        cosines = [c.cosine for c in self.candidates if c.cosine is not None and c.language == language]
+        """How near a passage of a language is to the query as a rule, 0–1: the median of the candidates' cosines but for
+        the best, less the more passages there are that are no candidates; 0 where too few are there to know a rule."""
+        cosines = sorted(c.cosine for c in self.candidates if c.cosine is not None and c.language == language)[:-1]
+        if len(cosines) < _A_RULE:
+            return 0.0
         with_vector = sum(c.cosine is not None for c in self.candidates)
-        return max(0.0, median(cosines)) * with_vector / max(with_vector, self.passages) if cosines else 0.0
+        return max(0.0, median(cosines)) * with_vector / max(with_vector, self.passages)
 
 
 @dataclass(frozen=True, slots=True)
