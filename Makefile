@@ -6,7 +6,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check
 
 
 .DEFAULT_GOAL := help
-.PHONY: help chat install test lint format bench bench-memory lock clean
+.PHONY: help chat install test lint format bench bench-memory bench-session lock clean
 
 help:  ## list these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
@@ -33,6 +33,9 @@ bench: $(VENV)/.ready-test .venv-run/bench  ## measure throughput, delay, memory
 
 bench-memory: $(VENV)/.ready-test  ## measure what memory finds and costs; LOCOMO=FOLDER adds its conversations
 	$(BIN)/python -m bench memory
+
+bench-session: $(VENV)/.ready-test  ## measure what a long conversation costs and what it keeps
+	$(BIN)/python -m bench session
 
 lock: $(VENV)/.ready-test  ## resolve the dependencies anew and write the lock files
 	./requirements/lock

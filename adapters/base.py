@@ -9,6 +9,7 @@ Platform = Literal["telegram", "discord", "slack", "terminal"]
 ChatKind = Literal["private", "group"]
 AttachmentKind = Literal["image", "document", "audio", "voice", "video"]
 Purpose = Literal["reply", "command", "notice", "pairing"]
+Origin = Literal["chat", "reminder", "heartbeat"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,7 @@ class Inbound:
     `foreign_command` marks a command that names another bot. `sent_at` is the platform's time, aware, in UTC.
     `forwarded_from` names who wrote it first, when the sender only passed it on: the words are then not the sender's own.
     `album` joins the messages that were sent as one. `guild` is the server or team. `raw` refers to the platform's event.
+    `origin` is `chat` for all that a platform brings; what we say to ourselves names the reminder or the heartbeat.
     """
 
     id: str
@@ -79,6 +81,7 @@ class Inbound:
     foreign_command: bool = False
     forwarded_from: str | None = None
     raw: str = ""
+    origin: Origin = "chat"
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,12 +46,18 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One call of a model. `system` is in order, stable parts first; the last message is the user's."""
+    """One call of a model. `system` is in order, stable parts first; the last message is the user's.
+
+    `model` names another model of the same server; `thinking_tokens` is about how much the model may think before it
+    answers, beside the `max_tokens` of the answer (None: as it does by itself).
+    """
 
     system: tuple[str, ...]
     tools: tuple[ToolSpec, ...]
     messages: tuple[Message, ...]
     max_tokens: int
+    model: str | None = None
+    thinking_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

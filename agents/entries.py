@@ -22,13 +22,14 @@ _FINISHED = frozenset({"end_turn", "stop_sequence", "max_tokens", "refusal"})
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The first line: the session's id and key, the agent it belongs to, and when it began (aware)."""
+    """The first line: the session's id and key, the agent it belongs to, when it began (aware), and its shelf."""
 
     id: str
     key: str
     agent: str
     created: datetime
     version: int = VERSION
+    shelf: str = "owner"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,10 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Redaction:
-    """Takes a span out of the message with the entry id `message`, or all of it when `span` is None."""
+    """Takes a span out of the message with the entry id `message`, or all of it when `span` is None.
+
+    Where that entry is a compaction, its summary is the text of block 0.
+    """
 
     message: str
     span: Span | None = None
@@ -62,12 +66,18 @@ class Redaction:
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """What came before the entry `first_kept` is told as `summary`; None: nothing before this one is kept."""
+    """What came before the entry `first_kept` is told as `summary`; None: nothing before this one is kept.
+
+    What people said in the entries `verbatim`, which are older, is still told word for word. Of the results of tools
+    before this entry, `result_chars` characters each are told at most. A compaction without a summary leaves nothing out.
+    """
 
     summary: str
     first_kept: str | None
     tokens_before: int
     tokens_after: int
+    verbatim: tuple[str, ...] = ()
+    result_chars: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +212,9 @@ def well_formed(value: Any, *, depth: int = 0) -> Any:
 
 def _redact_entry(entry: Entry, spans: Sequence[Span | None]) -> Entry:
     record = entry.record
+    if isinstance(record, Compaction):
+        cuts = [span for span in spans if span is None or span.block == 0]
+        return replace(entry, record=replace(record, summary=_cut(record.summary, cuts)))
     if not isinstance(record, MessageRecord):
         return entry
     content: list[Block] = []

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 from agents.base import Block, Message, text_block
 from agents.framing import defuse, fact, frame, one_line
-from agents.workspace import WorkspaceSnapshot
+from agents.workspace import WorkspacePart, WorkspaceSnapshot
 from memory.shelves import Audience
 
 _QUOTE_CHARS = 2_000
@@ -110,7 +110,17 @@ def _session_facts(scene: Scene) -> str:
 
 def memory_block(snapshot: WorkspaceSnapshot) -> str | None:
     """Return the memory files of the conversation's own shelf as framed data, or None when there are none."""
-    return "\n\n".join(frame("memory", part.text, file=part.path) for part in snapshot.own) or None
+    return _framed(snapshot.own) or None
+
+
+def notes_content(parts: Sequence[WorkspacePart]) -> tuple[Block, ...]:
+    """Return notes as one block of framed data for the first message of a session; () when there is nothing in them."""
+    notes = _framed([part for part in parts if part.text.strip()])
+    return (text_block(notes),) if notes else ()
+
+
+def _framed(parts: Sequence[WorkspacePart]) -> str:
+    return "\n\n".join(frame("memory", part.text, file=part.path) for part in parts)
 
 
 def messages_for(snapshot: WorkspaceSnapshot, history: Sequence[Message]) -> tuple[Message, ...]:

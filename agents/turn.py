@@ -10,6 +10,7 @@ from agents.base import Block, Message, Model, Request, Response, TextDelta, Too
 from agents.errors import ContextOverflow, ModelError, ToolFailed
 from agents.reply import Said, reply_of, words_of
 from agents.retry import Sleep, attempts
+from agents.window import middle_cut
 from agents.wire import mark_incomplete
 from memory.paths import well_formed
 
@@ -66,15 +67,19 @@ class Steering:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What stays the same in every request of a turn. `arrange` makes the messages of a request from the conversation.
+    """What stays the same in every request of a turn, and where their messages come from.
 
-    `shorten` returns a conversation that does not fit without its oldest turns. Neither holds up the event loop.
+    `prepare` gives the messages of the next request: the conversation with all that was emitted so far, made to fit.
+    `make_room` is told what the server refused as too large; after it, `prepare` gives less. Neither holds up the event
+    loop. `model_name` of None is the model's own; `thinking_tokens` are for thinking, beside the `max_tokens` of an answer.
     """
 
     system: tuple[str, ...]
     max_tokens: int
-    arrange: Callable[[Sequence[Message]], Awaitable[tuple[Message, ...]]]
-    shorten: Callable[[Sequence[Message]], Awaitable[tuple[Message, ...]]]
+    prepare: Callable[[], Awaitable[tuple[Message, ...]]]
+    make_room: Callable[[Sequence[Message]], Awaitable[None]]
+    model_name: str | None = None
+    thinking_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +96,6 @@ class TurnResult:
 class _State:
     """What one turn knows while it runs."""
 
-    messages: list[Message]
     max_tokens: int
     said: list[list[Said]]  # to each question of the turn
     usage: Usage = field(default_factory=Usage)
@@ -100,9 +104,8 @@ class _State:
 
 
 async def run_turn(
-    history: Sequence[Message],
-    *,
     frame: Frame,
+    *,
     model: Model,
     tools: Mapping[str, Tool],
     context: object,
@@ -111,14 +114,14 @@ async def run_turn(
     sleep: Sleep,
     said: Sequence[Sequence[Said]] = (),
 ) -> TurnResult:
-    """Let the model answer the last message of `history`, running the tools it asks for, until it is done.
+    """Let the model answer the last message of the conversation, running the tools it asks for, until it is done.
 
-    `emit` is awaited for every event, so that what it stores is stored before the turn goes on. `steer` is asked after the
-    tools of a step and after an answer; what it returns is handed to the model in the same turn. `said` is what a turn
-    that goes on after a restart had said before. Raises `ModelError` when the model gives no answer. Cancelling the task
-    stops the turn; what was emitted stays.
+    `emit` is awaited for every event, so that what it stores is stored before the next request is prepared. `steer` is
+    asked after the tools of a step and after an answer; what it returns is handed to the model in the same turn. `said` is
+    what a turn that goes on after a restart had said before. Raises `ModelError` when the model gives no answer.
+    Cancelling the task stops the turn; what was emitted stays.
     """
-    state = _State(list(history), frame.max_tokens, [list(answer) for answer in said] or [[]])
+    state = _State(frame.max_tokens, [list(answer) for answer in said] or [[]])
     while True:
         response = await _ask(state, frame, model, tools, emit, sleep)
         calls = [block for block in response.content if block.get("type") == "tool_use"]
@@ -129,11 +132,11 @@ async def run_turn(
                 text = reply_of(state.said)
                 return TurnResult(text, not text, state.usage, state.calls)
             state.said.append([])
-            await _say(state, emit, steering.content, steering.sources)
+            await emit(UserSaid(Message("user", steering.content), steering.sources))
             continue
         results = await _run_tools(calls, response, tools, context, emit)
         steering = await steer()
-        await _say(state, emit, (*results, *steering.content), steering.sources)
+        await emit(UserSaid(Message("user", (*results, *steering.content)), steering.sources))
         if response.broken_tool_ids:
             state.truncated += 1
             state.max_tokens = frame.max_tokens * 2
@@ -141,35 +144,36 @@ async def run_turn(
             return _given_up(state)
 
 
-async def _say(state: _State, emit: Emit, content: tuple[Block, ...], sources: tuple[str, ...]) -> None:
-    message = Message("user", content)
-    await emit(UserSaid(message, sources))
-    state.messages.append(message)
-
-
 async def _ask(
     state: _State, frame: Frame, model: Model, tools: Mapping[str, Tool], emit: Emit, sleep: Sleep
 ) -> Response:
-    """Call the model once, with retries; what it said is emitted and becomes part of the conversation."""
+    """Call the model once, with retries; what it said is emitted, and so becomes part of the conversation."""
     specs = tuple(tool.spec for tool in tools.values())
-    shortened = False
+    refused = False
     while True:
-        request = Request(frame.system, specs, await frame.arrange(state.messages), state.max_tokens)
+        messages = await frame.prepare()
+        request = Request(
+            frame.system,
+            specs,
+            messages,
+            state.max_tokens,
+            model=frame.model_name,
+            thinking_tokens=frame.thinking_tokens,
+        )
         try:
             response = await _with_retries(model, request, emit, sleep)
             break
         except ContextOverflow:
-            if shortened:
+            if refused:
                 raise
-            shortened = True
-            state.messages = list(await frame.shorten(state.messages))
+            refused = True
+            await frame.make_room(messages)
     state.calls += 1
     state.usage += response.usage
-    response = with_fresh_ids(response, state.messages)
+    response = with_fresh_ids(response, messages)
     if response.content:
         message = Message("assistant", mark_incomplete(response.content, response.broken_tool_ids))
         await emit(AssistantSaid(message, response.usage, response.stop_reason))
-        state.messages.append(message)
     return response
 
 
@@ -260,10 +264,7 @@ def _failed(call: Block) -> Block:
 
 
 def _tool_result(call: Block, text: str, *, error: bool = False) -> Block:
-    text = well_formed(text)
-    if len(text) > RESULT_CHARS:
-        half = RESULT_CHARS // 2
-        text = f"{text[:half]}\n[… {len(text) - RESULT_CHARS} characters left out …]\n{text[-half:]}"
+    text = middle_cut(well_formed(text), head_chars=RESULT_CHARS // 2, tail_chars=RESULT_CHARS // 2)
     block: dict[str, Any] = {
         "type": "tool_result",
         "tool_use_id": call["id"],

@@ -10,6 +10,7 @@ from agents.base import Block, Message, Role, text_block
 from agents.entries import Compaction, Entry, MessageRecord, redacted, well_formed
 from agents.framing import frame
 from agents.images import leave_out_oldest, sendable
+from agents.pruning import OFF, Pruning, Treatment, treated, treatments
 
 NO_OUTPUT = "(no output)"
 UNKNOWN_OUTCOME = (
@@ -36,25 +37,39 @@ class _Call:
 
     def outcome(self) -> Block:
         if self.result is not None:
-            return {**self.result, "tool_use_id": self.id}
+            same = self.result["tool_use_id"] == self.id
+            return self.result if same else {**self.result, "tool_use_id": self.id}
         text = NOT_RUN if self.incomplete else UNKNOWN_OUTCOME
         return {"type": "tool_result", "tool_use_id": self.id, "content": text, "is_error": True}
 
 
-def model_messages(entries: Sequence[Entry]) -> tuple[Message, ...]:
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a transcript tells the model: a summary of what came before ("" for none), and the entries that are kept.
+
+    The first `verbatim` of these are older than the cut: what people said there stays word for word.
+    """
+
+    summary: str
+    entries: tuple[Entry, ...]
+    verbatim: int = 0
+
+
+Said = tuple[Role, list[Block]]
+
+
+def model_messages(entries: Sequence[Entry], *, pruning: Pruning = OFF) -> tuple[Message, ...]:
     """Return what a transcript says to the model: since the latest compaction, with redactions applied, repaired.
 
     The same entries give the same bytes, and later entries change nothing before them, apart from what they are there
-    for (redactions, compactions, the late result of an open call) and images that have become too many.
+    for (redactions, compactions, the late result of an open call), images that have become too many, and `pruning`.
     """
-    entries = redacted(entries)
-    summary, kept = since_compaction(entries)
-    told = [
-        Message(entry.record.role, entry.record.content) for entry in kept if isinstance(entry.record, MessageRecord)
-    ]
-    if summary:
-        told.insert(0, Message("user", (text_block(frame("summary", summary, of="the conversation before")),)))
-    return repair(told)
+    told = told_of(redacted(entries))
+    said = [said_of_summary(told.summary)] if told.summary else []
+    for entry, treatment in zip(told.entries, treatments(told.entries, pruning), strict=True):
+        if isinstance(entry.record, MessageRecord):
+            said.append((entry.record.role, cleaned(entry.record, treatment, pruning)))
+    return finished(joined(said))
 
 
 def repair(messages: Iterable[Message]) -> tuple[Message, ...]:
@@ -64,10 +79,39 @@ def repair(messages: Iterable[Message]) -> tuple[Message, ...]:
     message after it. Repairing in steps comes to the same, `repair((*repair(a), *b)) == repair((*a, *b))`, when `a`
     ends with something of the user's and leaves no call open.
     """
-    cleaned = [(m.role, _clean(m.role, m.content)) for m in messages if m.role in get_args(Role)]
-    joined = _alternate(_pair(cleaned))
-    contents = leave_out_oldest([blocks for _, blocks in joined])
-    return tuple(Message(role, tuple(blocks)) for (role, _), blocks in zip(joined, contents, strict=True))
+    return finished(joined([(m.role, _clean(m.role, m.content)) for m in messages if m.role in get_args(Role)]))
+
+
+def cleaned(record: MessageRecord, treatment: Treatment, pruning: Pruning) -> list[Block]:
+    """Return the blocks of one message as the API takes them; whoever gets them must not change them."""
+    return _clean(record.role, treated(record, treatment, pruning).content)
+
+
+def said_of_summary(summary: str) -> Said:
+    """Return how a summary is told: as data, by the user."""
+    return "user", [text_block(frame("summary", well_formed(summary), of="the conversation before"))]
+
+
+def joined(said: Iterable[Said], *, after: Message | None = None, used: set[str] | None = None) -> list[Message]:
+    """Return what was said as messages that alternate, each call with its result, but perhaps ending with the model's.
+
+    It comes behind the message `after`, by the model, and what is before has the ids `used` for its calls and leaves none
+    of them open; `used` grows by those that are new.
+    """
+    return [
+        Message(role, tuple(blocks)) for role, blocks in _alternate(_pair(said, set() if used is None else used), after)
+    ]
+
+
+def finished(messages: Sequence[Message], *, has_images: bool = True) -> tuple[Message, ...]:
+    """Return joined messages as one request: its last word is the user's, and it has no more images than it may have."""
+    whole = list(messages)
+    if whole and whole[-1].role == "assistant":
+        whole.append(Message("user", (text_block(CONTINUE),)))
+    if not has_images:
+        return tuple(whole)
+    contents = leave_out_oldest([message.content for message in whole])
+    return tuple(Message(message.role, tuple(blocks)) for message, blocks in zip(whole, contents, strict=True))
 
 
 def mark_incomplete(content: Iterable[Block], broken_tool_ids: Collection[str]) -> tuple[Block, ...]:
@@ -75,13 +119,15 @@ def mark_incomplete(content: Iterable[Block], broken_tool_ids: Collection[str]) 
     return tuple({**block, _INCOMPLETE: True} if block.get("id") in broken_tool_ids else block for block in content)
 
 
-def since_compaction(entries: Sequence[Entry]) -> tuple[str, Sequence[Entry]]:
-    """Return the latest summary that says something, "" for none, and the entries that are kept beside it."""
+def told_of(entries: Sequence[Entry]) -> Told:
+    """Return what of a transcript, with its redactions applied, is told: as its latest summary that says something has it."""
     for at in range(len(entries) - 1, -1, -1):
         record = entries[at].record
         if isinstance(record, Compaction) and record.summary.strip():
-            return record.summary, entries[_first_kept(entries[:at], record.first_kept) :]
-    return "", entries
+            first = _first_kept(entries[:at], record.first_kept)
+            verbatim = tuple(entry for entry in entries[:first] if entry.id in record.verbatim)
+            return Told(record.summary, (*verbatim, *entries[first:]), len(verbatim))
+    return Told("", tuple(entries))
 
 
 def _first_kept(before: Sequence[Entry], first: str | None) -> int:
@@ -144,27 +190,37 @@ def _output(content: object, failed: bool) -> str | list[Block]:
     return blocks or NO_OUTPUT
 
 
-def _pair(messages: Iterable[tuple[Role, list[Block]]]) -> list[tuple[Role, list[Block]]]:
+def _pair(messages: Iterable[Said], used: set[str]) -> list[Said]:
     """Put the result of every call right behind it, in the order of the calls, and make all ids differ."""
-    placed: list[tuple[Role, list[Block | _Call]]] = []
+    placed: list[tuple[Role, list[Block], list[_Call]]] = []
     calls: dict[str, list[list[_Call]]] = {}  # by id, as it came: the calls of each message that has it
-    used: set[str] = set()
     for role, blocks in messages:
-        rest: list[Block | _Call] = []
+        rest: list[Block] = []
         made: list[tuple[str, _Call]] = []
         for block in blocks:
             if block["type"] == "tool_use":
-                call = _Call(_unused(block["id"], used), block.pop(_INCOMPLETE, False))
+                call = _Call(_unused(block["id"], used), _INCOMPLETE in block)
                 made.append((block["id"], call))
-                rest.append({**block, "id": call.id})
+                rest.append(_under_id(block, call.id))
             elif block["type"] == "tool_result":
                 _answer(calls.get(block["tool_use_id"], ()), block)
             else:
                 rest.append(block)
-        placed += [(role, rest), ("user", [call for _, call in made])]
+        placed.append((role, rest, [call for _, call in made]))
         for id in {id: None for id, _ in made}:
             calls.setdefault(id, []).append([call for same, call in made if same == id])
-    return [(role, [item.outcome() if isinstance(item, _Call) else item for item in items]) for role, items in placed]
+    paired: list[Said] = []
+    for role, rest, made_here in placed:
+        paired.append((role, rest))
+        if made_here:
+            paired.append(("user", [call.outcome() for call in made_here]))
+    return paired
+
+
+def _under_id(call: Block, id: str) -> Block:
+    if call["id"] == id and _INCOMPLETE not in call:
+        return call
+    return {key: value for key, value in call.items() if key != _INCOMPLETE} | {"id": id}
 
 
 def _answer(calls: Sequence[Sequence[_Call]], result: Block) -> None:
@@ -176,25 +232,23 @@ def _answer(calls: Sequence[Sequence[_Call]], result: Block) -> None:
                 return
 
 
-def _alternate(messages: Iterable[tuple[Role, list[Block]]]) -> list[tuple[Role, list[Block]]]:
+def _alternate(messages: Iterable[Said], after: Message | None) -> list[Said]:
     """Leave out empty messages, join those of the user, and part those of the assistant.
 
     Two replies in a row are not joined: the request between them ended with `CONTINUE`, and signed thinking has to
     stay at the head of its own message.
     """
-    joined: list[tuple[Role, list[Block]]] = []
+    found: list[Said] = []
     for role, blocks in messages:
         if not blocks:
             continue
-        if joined and joined[-1][0] == "user" == role:
-            joined[-1][1].extend(blocks)
+        if found and found[-1][0] == "user" == role:
+            found[-1][1].extend(blocks)
             continue
-        if role == "assistant" and (not joined or joined[-1][0] == "assistant"):
-            joined.append(("user", [text_block(CONTINUE if joined else LOST_BEGINNING)]))
-        joined.append((role, list(blocks)))
-    if joined and joined[-1][0] == "assistant":
-        joined.append(("user", [text_block(CONTINUE)]))
-    return joined
+        if role == "assistant" and (not found or found[-1][0] == "assistant"):
+            found.append(("user", [text_block(CONTINUE if found or after else LOST_BEGINNING)]))
+        found.append((role, list(blocks)))
+    return found
 
 
 def _wire_id(id: str) -> str:

@@ -3,7 +3,7 @@
 import os
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 
@@ -23,6 +23,11 @@ class Limits:
 
     file_chars: int = 20_000
     total_chars: int = 60_000
+
+    def without(self, snapshot: "WorkspaceSnapshot") -> "Limits":
+        """Return what these limits leave once the files of `snapshot` are there."""
+        taken = sum(part.injected_chars for part in snapshot.parts)
+        return replace(self, total_chars=max(self.total_chars - taken, 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +135,19 @@ def read_workspace(
 
     A file that exists and cannot be read becomes a part without text that says why, so that the turn goes on.
     """
+    return WorkspaceSnapshot(fit(_read(files, workspace_paths(audience), cache), limits or Limits()))
+
+
+def read_notes(
+    files: ShelfFiles, paths: Sequence[str], *, cache: FileCache, limits: Limits
+) -> tuple[WorkspacePart, ...]:
+    """Read notes that exist, within `limits`, as `read_workspace` does; the last one has the room first. Blocking."""
+    return fit(_read(files, paths[::-1], cache), limits)[::-1]
+
+
+def _read(files: ShelfFiles, paths: Sequence[str], cache: FileCache) -> list[WorkspacePart]:
     found: list[WorkspacePart] = []
-    for path in workspace_paths(audience):
+    for path in paths:
         try:
             text = cache.text(files, path)
         except (FileProblem, PathRefused) as problem:
@@ -142,7 +158,7 @@ def read_workspace(
             continue
         if text is not None:
             found.append(WorkspacePart(path, text, len(text)))
-    return WorkspaceSnapshot(fit(found, limits or Limits()))
+    return found
 
 
 def fit(parts: Sequence[WorkspacePart], limits: Limits) -> tuple[WorkspacePart, ...]:

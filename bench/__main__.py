@@ -4,7 +4,7 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 
-from bench import footprint, in_process, memory, sockets, startup
+from bench import footprint, in_process, memory, session, sockets, startup
 from bench.report import say
 
 MEASURES: Mapping[str, Callable[[], Awaitable[None]]] = {
@@ -13,6 +13,7 @@ MEASURES: Mapping[str, Callable[[], Awaitable[None]]] = {
     "in_process": in_process.measure,
     "sockets": sockets.measure,
     "memory": memory.measure,
+    "session": session.measure,
 }
 
 

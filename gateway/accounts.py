@@ -50,6 +50,10 @@ class Accounts:
         found = self._accounts.get(key)
         return found.adapter if found else None
 
+    def serves(self, platform: str, account: str) -> bool:
+        """Tell whether this process connects an account."""
+        return self.find(platform, account) is not None
+
     @property
     def all(self) -> Sequence[Account]:
         """Every account, in the order of the configuration."""

@@ -9,29 +9,47 @@ from pathlib import Path
 
 from adapters.base import Adapter
 from adapters.terminal.address import socket_path
-from adapters.terminal.server import TerminalAdapter
-from agents.errors import ModelError
 from gateway.accounts import Accounts
-from gateway.build import build_adapters, build_agent, policies
-from gateway.builtin_commands import Desk, builtin_commands
+from gateway.assembly import (
+    Base,
+    commands_about,
+    desk_of,
+    endings_of,
+    lanes_of,
+    outward,
+    post_of,
+    reminders_of,
+    turns_of,
+)
+from gateway.build import build_adapters, build_agent, build_heartbeats, policies
+from gateway.builtin_commands import builtin_commands
 from gateway.commands import Commands
 from gateway.config import Config
 from gateway.delivery import Delivery
+from gateway.endings import Endings
 from gateway.home import Home
+from gateway.judge import Judge
 from gateway.lanes import Lanes
+from gateway.ledger import Ledger
 from gateway.memories import open_memories
-from gateway.outbox import place_of
 from gateway.pairing import Pairing
 from gateway.people import People
+from gateway.preloading import preloading
 from gateway.reception import Reception
+from gateway.recollections import Recollections
+from gateway.reminder_commands import ReminderCommands
+from gateway.reminders import Door
 from gateway.router import routing_of
+from gateway.schedule import Alarm, ClockTimers, MachineTimers, Schedule
+from gateway.session_commands import session_commands
+from gateway.session_indexes import open_session_indexes
 from gateway.sessions import Sessions, Threads
 from gateway.store import Store
+from gateway.sweep import Sweep
 from gateway.tasks import Spawn, task_scope
-from gateway.turns import Agent, Turns
+from gateway.turns import Agent
 from memory.clock import Clock, SystemClock, zone_named
 from memory.engine import Memory
-from scrubjay import __version__
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +72,12 @@ class Gateway:
     accounts: Accounts
     delivery: Delivery
     lanes: Lanes
+    sessions: Sessions
+    sweep: Sweep
     commands: Commands
+    schedule: Schedule
+    alarms: Mapping[str, Alarm]
+    endings: Endings
 
     async def start(self, spawn: Spawn) -> None:
         """Take up what the last process left, then connect every account and watch every memory."""
@@ -63,12 +86,18 @@ class Gateway:
         if doubtful or dropped:
             extra = {"action": "taken_up", "maybe_sent_twice": doubtful, "too_old_to_answer": dropped}
             log.warning("the last process ended in the middle of its work", extra=extra)
+        await self.sweep.ring()  # behind what was taken up: the hour of the reset may have passed meanwhile
+        for name, alarm in self.alarms.items():  # not before what was taken up is in its lanes
+            self.schedule.add(name, alarm)
         for account in self.accounts.all:
             work = self.accounts.supervise(account, self.reception.receive, self.commands.menu)
             spawn(work, f"account {account.label}")
         for agent in self.agents.values():
             if agent.memory is not None:
                 spawn(agent.memory.run(), f"memory {agent.id}")
+            if agent.sessions is not None:
+                spawn(agent.sessions.run(), f"past conversations {agent.id}")
+        spawn(self.endings.run(), "summaries of ended sessions")
         spawn(self._keep_house(), "housekeeping")
 
     async def _keep_house(self) -> None:
@@ -110,12 +139,22 @@ async def open_gateway(
         for agent in agents.values():
             stack.push_async_callback(agent.model.close)
         remembered = await stack.enter_async_context(memories(config, home, clock, list(agents)))
-        agents = {name: replace(agent, memory=remembered.get(name)) for name, agent in agents.items()}
-        sessions = Sessions(opened, home.state, threads, clock)
+        indexes = await stack.enter_async_context(open_session_indexes(home, clock, list(agents)))
+        agents = {
+            name: replace(agent, memory=remembered.get(name), sessions=indexes.get(name))
+            for name, agent in agents.items()
+        }
+        sessions = Sessions(opened.conversations, home.state, threads, clock)
         stack.callback(sessions.close)
+        await sessions.load()
         connected = [*(build_adapters(config, clock) if platforms else ()), *adapters]
         async with task_scope() as spawn:
-            base = _Base(config, home, clock, opened, threads, agents, sessions, spawn)
+            timers = MachineTimers() if isinstance(clock, SystemClock) else ClockTimers(clock, spawn)
+            stack.callback(timers.close)
+            ledger = Ledger(opened.usage, clock, spawn)
+            recollections = Recollections(spent=ledger.spent, threads=threads, clock=clock)
+            schedule = Schedule(clock, timers, spawn)
+            base = Base(config, home, clock, opened, threads, agents, sessions, spawn, schedule, ledger, recollections)
             gateway = await _assemble(base, connected)
             stack.push_async_callback(gateway.accounts.close)
             await gateway.start(spawn)
@@ -123,44 +162,27 @@ async def open_gateway(
             await gateway.delivery.drain()
 
 
-@dataclass(frozen=True, slots=True)
-class _Base:
-    """What everything else is built on."""
-
-    config: Config
-    home: Home
-    clock: Clock
-    store: Store
-    threads: Threads
-    agents: Mapping[str, Agent]
-    sessions: Sessions
-    spawn: Spawn
-
-
-async def _assemble(base: _Base, adapters: Sequence[Adapter]) -> Gateway:
+async def _assemble(base: Base, adapters: Sequence[Adapter]) -> Gateway:
     """Build each part by its constructor, lowest first."""
     config, store, clock = base.config, base.store, base.clock
     socket = socket_path(base.home.state)
-    accounts, delivery = _outward(base, adapters, socket)
+    accounts, delivery = outward(base, adapters, socket)
     people = People(owner=config.owner, linked=config.people, approved=await store.people())
-    turns = _turns(base, accounts, delivery, people)
-    queue = config.sessions.queue
-    lanes = Lanes(turns, base.spawn, clock, mode=queue.mode, cap=queue.cap, quiet_seconds=queue.collect_ms / 1_000)
+    endings = endings_of(base)
+    base.sessions.on_ended = endings.wake
+    judge = Judge(base.sessions, config.sessions, clock)
+    turns = turns_of(base, judge, accounts, delivery, people, lambda asker: Door(reminders, asker))
+    lanes = lanes_of(base, judge, turns)
+    sweep = Sweep(judge, lanes, store.conversations, clock)
     pairing = Pairing(store, people, clock)
-    desk = Desk(
-        version=__version__,
-        started=clock.now(),
-        clock=clock,
-        store=store,
-        lanes=lanes,
-        turns=turns,
-        agents=base.agents,
-        accounts=accounts,
-        pairing=pairing,
-        delivery=delivery,
-        commands=lambda: commands,  # `/help` lists the registry that it is part of
+    desk = desk_of(base, lanes, turns, accounts, pairing, delivery, lambda: commands)
+    reminders = reminders_of(base, accounts, people, lambda: reception)
+    commands = Commands(
+        builtin_commands(desk)
+        | session_commands(lanes, turns.compact)
+        | ReminderCommands(reminders).commands
+        | commands_about(base, turns)
     )
-    commands = Commands(builtin_commands(desk))
     reception = Reception(
         inbox=store,
         policies=policies(config),
@@ -174,74 +196,23 @@ async def _assemble(base: _Base, adapters: Sequence[Adapter]) -> Gateway:
         aliases=await store.aliases(),
         find=accounts.find,
         spawn=base.spawn,
-        first_message=_once(lambda: _preload(base)),
+        first_message=preloading(base.agents.values(), base.spawn),
     )
-    return Gateway(config, base.home, socket, base.agents, store, reception, accounts, delivery, lanes, commands)
-
-
-def _outward(base: _Base, adapters: Sequence[Adapter], socket: Path) -> tuple[Accounts, Delivery]:
-    """Build what speaks to platforms. Accounts wake the delivery that asks them for adapters, hence the late lookups."""
-    terminal = TerminalAdapter(
+    heartbeats = build_heartbeats(config, base.agents, post_of(base, reception, lanes, accounts, people))
+    return Gateway(
+        config,
+        base.home,
         socket,
-        clock=base.clock,
-        agents=tuple(base.agents),
-        greeting=lambda agent: _greeting(base.agents[agent]),
-        on_connect=lambda chat: delivery.wake(place_of(chat)),
+        base.agents,
+        store,
+        reception,
+        accounts,
+        delivery,
+        lanes,
+        base.sessions,
+        sweep,
+        commands,
+        base.schedule,
+        {"sessions": sweep, "reminders": reminders, **heartbeats},
+        endings,
     )
-    everyone = [*adapters, terminal]
-    accounts = Accounts(everyone, base.clock, on_ready=lambda *account: delivery.wake_account(*account))
-    rules = policies(base.config)
-    delivery = Delivery(
-        base.store,
-        accounts.find,
-        base.spawn,
-        base.clock,
-        out_folder=base.home.outgoing,
-        unknown=base.config.outbox.unknown,
-        configured=lambda *account: account in rules,
-    )
-    return accounts, delivery
-
-
-def _turns(base: _Base, accounts: Accounts, delivery: Delivery, people: People) -> Turns:
-    return Turns(
-        inbox=base.store,
-        sessions=base.sessions,
-        agents=base.agents,
-        people=people,
-        delivery=delivery,
-        find=accounts.find,
-        threads=base.threads,
-        clock=base.clock,
-        out_folder=base.home.outgoing,
-        reserve_tokens=base.config.compaction.reserve_tokens,
-        max_attempts=base.config.inbox.max_attempts,
-    )
-
-
-def _greeting(agent: Agent) -> list[str]:
-    """The lines at the head of a chat window."""
-    return [agent.note or f"model {agent.model.name}", f"memory in {agent.workspace}", "/help lists the commands"]
-
-
-def _preload(base: _Base) -> None:
-    """Load the models' SDK in a thread, now that somebody needs it."""
-
-    async def load(agent: Agent) -> None:
-        try:
-            await agent.model.preload()
-        except ModelError as error:  # the first answer will say it to whoever asks
-            log.warning("the model is not ready: %s", error, extra={"action": "preload_failed", "agent": agent.id})
-
-    for agent in base.agents.values():
-        base.spawn(load(agent), f"preload {agent.id}")
-
-
-def _once(work: Callable[[], None]) -> Callable[[], None]:
-    left = [work]
-
-    def run() -> None:
-        if left:
-            left.pop()()
-
-    return run

@@ -5,13 +5,19 @@ from collections.abc import Callable, Mapping
 from adapters.base import Adapter
 from agents.base import Model
 from agents.journal import Journal
+from agents.prices import Price
+from agents.pruning import Pruning
 from agents.workspace import FileCache, Limits, create_workspace
 from gateway.access import Policy
+from gateway.agent import Agent
 from gateway.config import Config, ModelConfig, TelegramAccount
+from gateway.contexts import ContextRules
+from gateway.heartbeat import Heartbeat, Post, Rhythm
 from gateway.home import Home
-from gateway.turns import Agent
 from memory.clock import Clock
+from memory.files import ShelfFiles
 from memory.scan import Tree
+from memory.shelves import OWNER, Audience
 
 
 def build_model(config: ModelConfig, clock: Clock, *, demo: bool) -> tuple[Model, str | None]:
@@ -46,7 +52,39 @@ def build_agent(agent_id: str, whole: Config, home: Home, clock: Clock, *, demo:
         cache=FileCache(),
         journal=Journal(home.agent(agent_id) / "journal.jsonl", clock=clock),
         note=note,
+        price=Price(*config.model.price) if config.model.price else None,
     )
+
+
+def context_rules(config: Config) -> ContextRules:
+    """Return the rules by which contexts are kept small."""
+    compaction, pruning = config.compaction, config.pruning
+    trim, clear = pruning.soft_trim, pruning.hard_clear
+    return ContextRules(
+        reserve_tokens=compaction.reserve_tokens,
+        keep_recent_tokens=compaction.keep_recent_tokens,
+        soft_threshold_tokens=compaction.flush.soft_threshold_tokens if compaction.flush.enabled else None,
+        pruning=Pruning(
+            ttl_seconds=pruning.ttl_seconds if pruning.mode == "cache-ttl" else None,
+            keep_turns=pruning.keep_last_assistants,
+            max_chars=trim.max_chars,
+            head_chars=trim.head_chars,
+            tail_chars=trim.tail_chars,
+            placeholder=clear.placeholder if clear.enabled else None,
+        ),
+    )
+
+
+def build_heartbeats(config: Config, agents: Mapping[str, Agent], post: Post) -> dict[str, Heartbeat]:
+    """Return the heartbeat of every agent, by the name of its alarm; none where they are switched off."""
+    settings = config.heartbeat
+    if not settings.every_minutes:
+        return {}
+    rhythm = Rhythm.of(settings.every_minutes, settings.active_hours, post.clock.zone)
+    return {
+        f"heartbeat {agent.id}": Heartbeat(agent.id, rhythm, ShelfFiles(agent.workspace, Audience(OWNER)), post)
+        for agent in agents.values()
+    }
 
 
 def _telegram(name: str, account: TelegramAccount, clock: Clock) -> Adapter:

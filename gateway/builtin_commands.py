@@ -1,4 +1,4 @@
-"""The built-in commands: /help /status /whoami /stop /context /pair."""
+"""The built-in commands: /help /status /whoami /stop /pair."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
-from agents.prompt import Scene, build_system, memory_block
-from agents.tools import TOOLS
 from agents.workspace import WorkspaceSnapshot
 from gateway.accounts import Accounts
 from gateway.commands import Call, Command, Commands, NotDone
@@ -19,7 +17,6 @@ from gateway.store import PendingPairing, Store
 from gateway.turns import Agent, Turns
 from memory.clock import Clock
 from memory.files import ShelfFiles
-from memory.tokens import count_tokens
 
 _MARKUP = re.compile(r"[`*_~|<>\\\[\]\x00-\x1f]")
 
@@ -52,9 +49,6 @@ def builtin_commands(desk: Desk) -> dict[str, Command]:
             "whoami", "", "who you are to me, and which agent answers here", "everyone", lambda call: _whoami(call)
         ),
         Command("stop", "", "stop what I am doing in this conversation", "chat", lambda call: _stop(desk, call)),
-        Command(
-            "context", "", "what I am told before we begin, and how large it is", "chat", lambda c: _context(desk, c)
-        ),
         Command(
             "pair",
             "[list | approve CODE [owner] | reject CODE]",
@@ -159,31 +153,9 @@ async def _stop(desk: Desk, call: Call) -> str:
     return f"Stopped.{also}" if stopped.running or waited else "There was nothing to stop."
 
 
-async def _context(desk: Desk, call: Call) -> str:
-    scene = Scene(call.route.agent, call.route.audience, desk.clock.zone)
-    return await desk.turns.threads(_context_table, await _snapshot(desk, call), scene)
-
-
 async def _snapshot(desk: Desk, call: Call) -> WorkspaceSnapshot:
     agent, audience = desk.agents[call.route.agent], call.route.audience
     return await desk.turns.snapshot(agent, ShelfFiles(agent.workspace, audience), audience)
-
-
-def _context_table(snapshot: WorkspaceSnapshot, scene: Scene) -> str:
-    """Make the table; counting tokens is work, so this runs in a thread."""
-    rows = [(part.path, part.raw_chars, part.text, part.problem) for part in snapshot.parts]
-    lines = ["| part | characters | sent | tokens |", "|---|---:|---:|---:|"]
-    for path, raw, text, problem in rows:
-        sent = f"{len(text)}" if problem is None else problem
-        lines.append(f"| {path} | {raw} | {sent} | {count_tokens(text)} |")
-    tools = "\n".join(f"{tool.spec.name} {tool.spec.description} {tool.spec.parameters}" for tool in TOOLS.values())
-    system = "\n\n".join(build_system(snapshot, scene))
-    total = count_tokens(system) + count_tokens(memory_block(snapshot) or "") + count_tokens(tools)
-    lines.append(f"| tools | {len(tools)} | {len(tools)} | {count_tokens(tools)} |")
-    size = len(system) + len(memory_block(snapshot) or "") + len(tools)
-    lines.append(f"| all, with my own rules | | {size} | {total} |")
-    head = "What I am told before our conversation begins. Tokens are an estimate:"
-    return "\n".join([head, "", *lines])
 
 
 async def _pair(desk: Desk, call: Call) -> str:

@@ -35,6 +35,9 @@ class Command:
 
     `everyone`: whoever may speak to us. `chat`: the owner, and a person in their own private chat. `owner`: the owner, in a
     private chat, so that a group does not read the answer. `run` returns Markdown or raises `NotDone`.
+
+    `opens`: it begins a new session, with this as the cause of the old one's end. That happens when its lane comes to it,
+    though it is answered at once; what is written after its name is the session's first message.
     """
 
     name: str
@@ -42,6 +45,7 @@ class Command:
     help: str
     who: Who
     run: Callable[["Call"], Awaitable[str]]
+    opens: Literal["new", "reset"] | None = None
 
     @property
     def usage(self) -> str:

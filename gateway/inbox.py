@@ -2,9 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from datetime import datetime
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from adapters.base import Chat, DeadLetter, Inbound, Migration, Purpose
+
+if TYPE_CHECKING:
+    from gateway.store.conversations import SessionRow
 
 Outcome = Literal["replied", "silent", "stopped", "dropped", "failed"]
 ReceiptKind = Literal["new", "ignored", "duplicate", "reworded", "reworded_late"]
@@ -55,24 +59,31 @@ class Arrival:
 class Receipt:
     """What the inbox did with an arrival. `seq` orders what arrived; 0 where no row was touched.
 
-    `begun`: the row is in the arrival's turn already.
+    `arrived` is when the message came for the first time. `begun`: the row is in the arrival's turn already.
     """
 
     kind: ReceiptKind
     arrival: Arrival
     seq: int
+    arrived: datetime
     begun: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A message that is held in the inbox until its turn is done."""
+    """A message that is held in the inbox until its turn is done.
+
+    `confirmed`: it is a command that opens a session, and its sender was told; `withheld`: its text was stopped since.
+    """
 
     seq: int
     session: str
     turn: str | None
     attempts: int
     message: Inbound
+    arrived: datetime
+    confirmed: bool = False
+    withheld: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +117,20 @@ class Inbox(Protocol):
         """Mark rows as running in a turn, counting the attempt; rows that are closed meanwhile are left out."""
         ...
 
-    async def finish_turn(self, turn: str, outcome: Outcome, parts: Sequence[Part]) -> None:
-        """Close every row of the turn and put its parts into the outbox, in one transaction."""
+    async def finish_turn(self, turn: str, outcome: Outcome, parts: Sequence[Part]) -> "SessionRow | None":
+        """Close every row of the turn and put its parts into the outbox, in one transaction.
+
+        The same transaction records that the session was used; its row is returned, None if it has none.
+        """
         ...
 
     async def close_rows(self, seqs: Sequence[int], outcome: Outcome, parts: Sequence[Part] = ()) -> None:
-        """Close rows that no turn will take, with what is to be said about it."""
+        """Close rows that no turn will take, with what is to be said about it.
+
+        A command that is to open a session was confirmed and has to: it stays open, and is `withheld`.
+        """
+        ...
+
+    async def confirm(self, seq: int, parts: Sequence[Part]) -> None:
+        """Tell the sender of a command that opens a session, once; its row stays open until its lane comes to it."""
         ...

@@ -16,7 +16,18 @@ from gateway.config.secret_checks import secrets_in
 SHORTEST = 6  # a shorter secret is none, and to mask it would garble the log
 
 _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
-_QUIET = ("httpx", "httpx2", "httpcore", "httpcore2", "telegram", "anthropic", "asyncio", "markdown_it", "watchfiles")
+_QUIET = (
+    "httpx",
+    "httpx2",
+    "httpcore",
+    "httpcore2",
+    "telegram",
+    "anthropic",
+    "asyncio",
+    "markdown_it",
+    "watchfiles",
+    "apscheduler",
+)
 
 
 class Masked(logging.Formatter):

@@ -5,6 +5,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 from adapters.base import Chat, DeadLetter, Event, Inbound, Migration
@@ -12,15 +13,16 @@ from agents.entries import Note
 from gateway.access import Policy, Standing, Verdict, gate
 from gateway.accounts import Find
 from gateway.beginnings import Beginnings
-from gateway.commands import Answer, Call, Commands
+from gateway.commands import Answer, Call, Commands, refused
 from gateway.delivery import Delivery
-from gateway.inbox import Arrival, Inbox, Part, Receipt
+from gateway.inbox import Arrival, Held, Inbox, Part, Receipt
 from gateway.lanes import Lanes, Waiting
 from gateway.outbox import Place, place_of
 from gateway.pairing import Pairing
 from gateway.people import People
 from gateway.router import Route, Routing, address_of, owner_sessions, route
 from gateway.sessions import Sessions
+from gateway.store import Cause
 from gateway.tasks import Spawn
 
 log = logging.getLogger(__name__)
@@ -102,28 +104,41 @@ class Reception:
 
         What came to accounts that this process does not connect waits for one that does.
         """
-        terminals = [("terminal", agent) for agent in self._routing.agents]
         taken = await self._inbox.take_up(
             younger_than_seconds=younger_than_seconds,
-            owner_sessions=owner_sessions(
-                self._routing, owners=self._people.owners, accounts=[*self._policies, *terminals]
-            ),
+            owner_sessions=self.owner_sessions(self._routing.agents),
             notice=lambda count, chat: self._too_old(count, chat, hours=younger_than_seconds / 3_600),
         )
-        refused: list[int] = []
+        turned_away: list[int] = []
         dropped: list[Waiting] = []
         for held in taken.open:  # all at once: the rows of a turn have to be there when its lane begins
             standing, verdict = self._standing(held.message)
             if verdict.decision != "admit":  # the rules were changed meanwhile
-                refused.append(held.seq)
+                turned_away.append(held.seq)
             elif self._is_served(held.message.chat):
-                dropped += self._hand_over(held.seq, held.message, standing, turn=held.turn)
+                dropped += self._hand_over(held, standing)
         self._say_dropped(dropped)
-        if refused:
-            await self._inbox.close_rows(refused, "dropped")
+        if turned_away:
+            await self._inbox.close_rows(turned_away, "dropped")
         if taken.told is not None:
             self._delivery.wake(place_of(taken.told))
         return taken.dropped
+
+    def admitted(self, message: Inbound) -> Arrival | None:
+        """Return a message that we raise ourselves with its session; see `gateway.unprompted.Entrance`."""
+        standing, verdict = self._standing(message)
+        if verdict.decision != "admit":
+            return None
+        return Arrival(message, self._route(message, standing).session, admitted=True)
+
+    def owner_sessions(self, agents: frozenset[str]) -> list[str]:
+        """Return the keys of every private conversation that owners can have with these agents."""
+        accounts = [*self._policies, *(("terminal", agent) for agent in agents)]
+        return owner_sessions(replace(self._routing, agents=agents), owners=self._people.owners, accounts=accounts)
+
+    def enter(self, receipts: Sequence[Receipt]) -> None:
+        """Hand messages that are committed to their lanes; see `gateway.unprompted.Entrance`."""
+        self._say_dropped([item for receipt in receipts for item in self._go_on(receipt)])
 
     def _too_old(self, count: int, chat: Chat | None, *, hours: float) -> Part:
         """Return what an owner is told about messages that nobody answers any more; who never wrote, in the terminal."""
@@ -200,8 +215,9 @@ class Reception:
         message = arrival.message
         if receipt.kind == "new":
             self._first_message()
+            held = Held(receipt.seq, arrival.session, None, 0, message, receipt.arrived)
             begun = arrival.turn if receipt.begun else None
-            return self._hand_over(receipt.seq, message, self._standing(message)[0], begun=begun)
+            return self._hand_over(held, self._standing(message)[0], begun=begun)
         if receipt.kind == "reworded_late":
             if arrival.admitted:  # else it was never answered, and what strangers write stays out of transcripts
                 self._spawn(self._note_edit(arrival), "note an edit")
@@ -210,23 +226,54 @@ class Reception:
             self._delivery.wake(place_of(message.chat))
         return []
 
-    def _hand_over(
-        self, seq: int, message: Inbound, standing: Standing, *, turn: str | None = None, begun: str | None = None
-    ) -> list[Waiting]:
+    def _hand_over(self, held: Held, standing: Standing, *, begun: str | None = None) -> list[Waiting]:
+        """Let a command be answered, or put a message into its lane; return the messages that are dropped because of it."""
+        message = held.message
         chosen = self._route(message, standing)
-        call = None if turn else self._commands.call(message, chosen, standing, seq=seq)
-        if call is not None:
-            self._spawn(self._command(seq, call), f"command /{call.command.name}")
-            return []
-        return self._lanes.put(Waiting(seq, message, chosen, turn, begun))
+        item = Waiting(held.seq, message, chosen, held.arrived, held.turn, begun)
+        is_said = held.turn is None and message.origin == "chat"  # a turn goes on; a reminder is no command
+        call = self._commands.call(message, chosen, standing, seq=held.seq) if is_said else None
+        if call is None:
+            return self._lanes.put(item)
+        if call.command.opens and refused(call.command, message, standing) is None:
+            return self._open(call, call.command.opens, held, item)
+        self._spawn(self._command(held.seq, call), f"command /{call.command.name}")
+        return []
 
     async def _command(self, seq: int, call: Call) -> None:
         answer = await self._commands.answer(call)
-        await self._inbox.close_rows([seq], "replied", self._parts(call.message, answer))
+        await self._inbox.close_rows([seq], "replied", self._parts(call.message, answer, ends=True))
         self._delivery.wake(place_of(call.message.chat))
 
-    def _parts(self, message: Inbound, answer: Answer) -> list[Part]:
-        """Make the parts of a command's answer; what was refused is a notice, so that a script can tell the two apart."""
+    def _open(self, call: Call, cause: Cause, held: Held, item: Waiting) -> list[Waiting]:
+        """Confirm a new session at once, and begin it where its lane comes to it: what came before belongs to the old one.
+
+        The row stays open until then, so that another process begins the session if this one does not come to it.
+        """
+        speaks = not held.withheld and bool(call.arguments or call.message.attachments)
+        confirmed = asyncio.Event()
+        work = partial(self._begin, call, cause, confirmed, speaks=speaks)
+        if not self._lanes.barrier(call.route.session, work, then=item if speaks else None):
+            return [item]
+        self._spawn(self._confirm(call, held, confirmed, speaks=speaks), f"command /{call.command.name}")
+        return []
+
+    async def _confirm(self, call: Call, held: Held, confirmed: asyncio.Event, *, speaks: bool) -> None:
+        if not held.confirmed:
+            answer = await self._commands.answer(call)
+            await self._inbox.confirm(held.seq, self._parts(call.message, answer, ends=not speaks))
+            self._delivery.wake(place_of(call.message.chat))
+        confirmed.set()
+
+    async def _begin(self, call: Call, cause: Cause, confirmed: asyncio.Event, *, speaks: bool) -> None:
+        await confirmed.wait()
+        await self._sessions.begin(call.route, cause, opened_by=call.seq, closes=not speaks)
+
+    def _parts(self, message: Inbound, answer: Answer, *, ends: bool) -> list[Part]:
+        """Make the parts of a command's answer; what was refused is a notice, so that a script can tell the two apart.
+
+        `ends`: nothing else answers the message, so that its chat shows the end once they are out.
+        """
         chat = message.chat
         adapter = self._find(chat.platform, chat.account)
         texts = adapter.parts(answer.text) if adapter else [answer.text]
@@ -234,7 +281,7 @@ class Reception:
         names_question = message.kind == "group" or chat.platform == "terminal"  # where others write as well
         reply_to = message.id if names_question else None
         *first, last = [Part(chat, text, purpose=purpose, reply_to=reply_to) for text in texts]
-        return [*first, replace(last, answers=(message.id,))]
+        return [*first, replace(last, answers=(message.id,) if ends else ())]
 
     def _say_dropped(self, dropped: Sequence[Waiting]) -> None:
         if dropped:
@@ -256,8 +303,8 @@ class Reception:
         message = arrival.message
         chosen = self._route(message, self._standing(message)[0])
         try:
-            async with self._sessions.use(chosen.session, chosen.agent) as session:
-                await session.append(Note("A message was edited too late for its answer.", {"text": message.text}))
+            note = Note("A message was edited too late for its answer.", {"text": message.text})
+            await self._sessions.note(chosen, note)
         except OSError:  # a full disk; the answer that was given stands all the same
             extra = {"action": "note_not_written", "session": chosen.session}
             log.exception("a late edit was not noted", extra=extra)

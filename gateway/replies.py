@@ -35,7 +35,7 @@ class Replies:
         texts = await self._split(adapter, text) if adapter else [text] if text else []
         first = control.items[0].message
         names_question = first.kind == "group" or chat.platform == "terminal"  # where others write as well
-        reply_to = first.id if names_question else None
+        reply_to = first.id if names_question and first.origin == "chat" else None
         parts = [Part(chat, piece, reply_to=None if number else reply_to) for number, piece in enumerate(texts)]
         for number, file in enumerate(outgoing):
             path = self._out_folder / f"{control.turn}-{number}"
@@ -59,8 +59,8 @@ def notice(control: Control, sentence: str) -> Part:
 
 
 def message_ids(control: Control) -> tuple[str, ...]:
-    """Return the ids of the messages that a turn answers."""
-    return tuple(item.message.id for item in control.items)
+    """Return the ids of the messages that a turn answers, as its chat knows them: a reminder is no message there."""
+    return tuple(item.message.id for item in control.items if item.message.origin == "chat")
 
 
 def _lay_ready(path: Path, data: bytes) -> None:

@@ -1,141 +1,197 @@
-"""Sessions: which transcript a key stands for, and the transcripts that are open at present."""
+"""Sessions: which transcript a key stands for, what is set for it, and the one way in which it begins anew."""
 
 import asyncio
 import logging
-import threading
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from agents.entries import Entry, Header, Record
-from agents.transcript import Transcript, new_session_id, transcript_path
-from gateway.store import Store
+from agents.entries import Header, Note
+from agents.transcript import new_session_id
+from gateway.lanes import MODES, Mode
+from gateway.router import Route
+from gateway.store.conversations import Cause, Conversations, SessionRow
+from gateway.transcripts import KEPT_OPEN, Session, Threads, Transcripts
 from memory.clock import Clock
+
+__all__ = ["KEPT_OPEN", "Session", "SessionSettings", "Sessions", "Threads"]
 
 log = logging.getLogger(__name__)
 
-T = TypeVar("T")
-KEPT_OPEN = 64
-KEPT_IDS = 10_000
+KEPT_ROWS = 10_000
 
 
-class Threads:
-    """Runs blocking work on files in threads that the gateway owns, so that the event loop never waits for a disk."""
+@dataclass(frozen=True, slots=True)
+class SessionSettings:
+    """What people set for a session by commands; None where the configuration holds. Resets keep it."""
 
-    def __init__(self, count: int = 4) -> None:
-        self._executor = ThreadPoolExecutor(count, thread_name_prefix="files")
-
-    async def __call__(self, work: Callable[..., T], *arguments: Any) -> T:
-        """Run `work(*arguments)` in a thread and return what it returns."""
-        return await asyncio.get_running_loop().run_in_executor(self._executor, work, *arguments)
-
-    def close(self) -> None:
-        """Wait for what runs and end the threads."""
-        self._executor.shutdown()
-
-
-@dataclass(slots=True)
-class _Open:
-    """An open transcript. Whoever touches its file, in whichever thread, holds `lock`.
-
-    A thread goes on writing when the task that asked for it is cancelled; a lock of tasks would be free too early.
-    """
-
-    transcript: Transcript
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    users: int = 0
-
-    def append(self, record: Record, now: datetime) -> None:
-        with self.lock:
-            self.transcript.append(record, now=now)
-
-    def close(self) -> None:
-        with self.lock:
-            self.transcript.close()
-
-
-class Session:
-    """One session while it is in use: its id and its transcript, written in threads."""
-
-    def __init__(self, session_id: str, opened: _Open, threads: Threads, clock: Clock) -> None:
-        self.id = session_id
-        self._opened = opened
-        self._threads = threads
-        self._clock = clock
-
-    @property
-    def entries(self) -> tuple[Entry, ...]:
-        """All entries so far, oldest first."""
-        return self._opened.transcript.entries
-
-    async def append(self, record: Record) -> None:
-        """Write one entry; returns once it is on disk. Raises OSError when it cannot be written."""
-        await self._threads(self._opened.append, record, self._clock.now())
+    model: str | None = None
+    thinking: str | None = None
+    queue: Mode | None = None
 
 
 class Sessions:
-    """Opens the session that a key stands for. The lane of the key sees to it that one turn at a time writes."""
+    """Opens the session that a key stands for. The lane of the key sees to it that one turn at a time writes.
 
-    def __init__(self, store: Store, state: Path, threads: Threads, clock: Clock) -> None:
-        self._store = store
-        self._state = state
-        self._threads = threads
+    `on_ended`, which may be set, is called after a session has ended in which something was said.
+    """
+
+    def __init__(
+        self,
+        conversations: Conversations,
+        state: Path,
+        threads: Threads,
+        clock: Clock,
+        *,
+        on_ended: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._conversations = conversations
+        self._transcripts = Transcripts(state, threads, clock)
         self._clock = clock
-        self._ids: OrderedDict[str, str] = OrderedDict()  # this process owns the store, so what it knows stays true
-        self._open: OrderedDict[str, _Open] = OrderedDict()
-        self._loading: dict[str, asyncio.Task[None]] = {}
+        self.on_ended = on_ended
+        self._rows: OrderedDict[str, SessionRow] = OrderedDict()  # this process owns the store, so they stay true
+        self._resetting: dict[str, asyncio.Task[SessionRow]] = {}
+        self._settings: dict[str, SessionSettings] = {}
+
+    async def load(self) -> None:
+        """Read what is set for sessions, and write the ends that the last process decided and did not write down."""
+        for key, values in (await self._conversations.settings()).items():
+            self._settings[key] = _settings(values)
+        for ending in await self._conversations.endings(waiting=True):
+            header = Header(ending.session, ending.key, ending.agent, ending.ended, shelf=ending.shelf)
+            await self._transcripts.end(header, ending.cause)
 
     @asynccontextmanager
-    async def use(self, key: str, agent: str) -> AsyncIterator[Session]:
-        """Give the session of a key, making it if there is none; its transcript stays open while it is in use."""
-        session_id = await self._id_of(key, agent)
-        while (entry := self._open.get(session_id)) is None:
-            await self._loaded(session_id, key, agent)
-        entry.users += 1
-        self._open.move_to_end(session_id)
-        try:
-            yield Session(session_id, entry, self._threads, self._clock)
-        finally:
-            entry.users -= 1
-            self._shrink()
+    async def use(self, route: Route) -> AsyncIterator[Session]:
+        """Give the session of a route, making it if there is none; its transcript stays open while it is in use.
 
-    async def _id_of(self, key: str, agent: str) -> str:
-        found = self._ids.get(key)
+        One that belongs to another shelf is reset first: what was said before another audience stays there.
+        """
+        row = await self.row(route)
+        if row.shelf != route.audience.shelf:
+            row = await self.reset(row.key, "audience", shelf=route.audience.shelf)
+        async with self._transcripts.use(_header(row), opened_by=row.opened_by) as session:
+            yield session
+
+    @asynccontextmanager
+    async def by_id(self, session: str, key: str, agent: str) -> AsyncIterator[Session]:
+        """Give a session of the past or the present by its id; its transcript must exist."""
+        async with self._transcripts.use(Header(session, key, agent, self._clock.now())) as opened:
+            yield opened
+
+    async def note(self, route: Route, note: Note) -> None:
+        """Write something into the session of a route, whatever its lane does; nothing if another audience has it."""
+        row = await self.row(route)
+        if row.shelf == route.audience.shelf:
+            async with self._transcripts.use(_header(row)) as session:
+                await session.append(note)
+
+    async def row(self, route: Route) -> SessionRow:
+        """Return the row of the session of a route, making it if there is none."""
+        await self._settled(route.session)
+        found = self._rows.get(route.session)
         if found is None:
-            found = await self._store.open_session(key, agent=agent, new_id=new_session_id(self._clock.now()))
-            self._ids[key] = found
-            if len(self._ids) > KEPT_IDS:
-                self._ids.popitem(last=False)
+            opened = await self._conversations.open(
+                route.session,
+                agent=route.agent,
+                shelf=route.audience.shelf,
+                kind=route.audience.kind,
+                new_id=new_session_id(self._clock.now()),
+            )
+            found = self._rows.get(route.session) or self._keep(opened)
         return found
 
-    async def _loaded(self, session_id: str, key: str, agent: str) -> None:
-        """Open a transcript once, however many ask for it at a time, and whoever of them is cancelled meanwhile."""
-        task = self._loading.get(session_id)
-        if task is None:
-            task = self._loading[session_id] = asyncio.create_task(self._load(session_id, key, agent))
-            task.add_done_callback(lambda _: self._loading.pop(session_id))
-        await asyncio.shield(task)
+    def known(self, key: str) -> SessionRow | None:
+        """Return the row of a key if this process has come across it lately."""
+        return self._rows.get(key)
 
-    async def _load(self, session_id: str, key: str, agent: str) -> None:
-        path = transcript_path(self._state, agent=agent, session=session_id)
-        header = Header(session_id, key, agent, self._clock.now())
-        transcript = await self._threads(lambda: Transcript.open(path, header=header))
-        for problem in transcript.problems:
-            log.warning(problem, extra={"action": "transcript_damaged", "session": key})
-        self._open[session_id] = _Open(transcript)
+    async def current(self, key: str) -> SessionRow | None:
+        """Return the row of a key, or None where nobody has spoken yet."""
+        await self._settled(key)
+        return self._rows.get(key) or await self._conversations.of(key)
 
-    def _shrink(self) -> None:
-        idle = [session_id for session_id, entry in self._open.items() if not entry.users]
-        for session_id in idle[: max(0, len(self._open) - KEPT_OPEN)]:
-            self._open.pop(session_id).close()
+    def touched(self, row: SessionRow | None) -> None:
+        """Take note of what a turn's last transaction made of its session's row."""
+        if row is not None and row.shelf is not None:
+            self._keep(row)
+
+    def forget(self, key: str) -> None:
+        """Ask the store again when the session is used next."""
+        self._rows.pop(key, None)
+
+    async def begin(self, route: Route, cause: Cause, *, opened_by: int, closes: bool) -> None:
+        """Reset the session of a route because somebody asked for it, by the command in the inbox row `opened_by`."""
+        row = await self.row(route)
+        shelf = route.audience.shelf if row.shelf != route.audience.shelf else None
+        await self.reset(row.key, cause, shelf=shelf, opened_by=opened_by, closes=closes)
+
+    async def reset(
+        self, key: str, cause: Cause, *, shelf: str | None = None, opened_by: int | None = None, closes: bool = False
+    ) -> SessionRow:
+        """End the session of a key, which has a row, and begin a new one under the same key and settings.
+
+        Every reset is this one. It is called in the lane of the key, where no turn runs; `shelf`, `opened_by` and
+        `closes` as in `Conversations.reset`. Once begun it is carried through, whoever is cancelled meanwhile.
+        """
+        await self._settled(key)
+        work = self._reset(key, cause, shelf=shelf, opened_by=opened_by, closes=closes)
+        task = self._resetting[key] = asyncio.create_task(work, name=f"reset {key}")
+        task.add_done_callback(lambda done: self._resetting.pop(key) if self._resetting.get(key) is done else None)
+        return await asyncio.shield(task)
+
+    async def _reset(
+        self, key: str, cause: Cause, *, shelf: str | None, opened_by: int | None, closes: bool
+    ) -> SessionRow:
+        new_id = new_session_id(self._clock.now())
+        renewed = await self._conversations.reset(
+            key, new_id=new_id, cause=cause, shelf=shelf, opened_by=opened_by, closes=closes
+        )
+        self._keep(renewed.row)
+        if renewed.before is not None:
+            await self._transcripts.end(_header(renewed.before), cause)
+        if renewed.ended:
+            log.info("session ended", extra={"action": "session_ended", "session": key, "cause": cause})
+            self.on_ended()
+        return renewed.row
+
+    async def _settled(self, key: str) -> None:
+        """Wait for a reset of the key that is under way."""
+        while (task := self._resetting.get(key)) is not None and not task.done():
+            await asyncio.shield(task)
+
+    def settings(self, key: str) -> SessionSettings:
+        """Return what is set for a session."""
+        return self._settings.get(key, SessionSettings())
+
+    async def set_settings(self, route: Route, settings: SessionSettings) -> None:
+        """Set what holds for the session of a route from now on, over its resets and over restarts."""
+        row = await self.row(route)
+        given = {name: value for name, value in asdict(settings).items() if value is not None}
+        await self._conversations.set_settings(row.key, given)
+        self._settings[row.key] = settings
+
+    def _keep(self, row: SessionRow) -> SessionRow:
+        self._rows[row.key] = row
+        self._rows.move_to_end(row.key)
+        if len(self._rows) > KEPT_ROWS:
+            self._rows.popitem(last=False)
+        return row
 
     def close(self) -> None:
         """Close every transcript."""
-        for entry in self._open.values():
-            entry.close()
-        self._open.clear()
+        self._transcripts.close()
+
+
+def _header(row: SessionRow) -> Header:
+    assert row.shelf is not None  # whoever uses a session knows for whom
+    return Header(row.id, row.key, row.agent, row.created, shelf=row.shelf)
+
+
+def _settings(values: Mapping[str, Any]) -> SessionSettings:
+    """Return stored settings; what this version does not know, or not with that value, does not hold."""
+    texts = {name: values[name] for name in ("model", "thinking") if isinstance(values.get(name), str)}
+    queue = next((mode for mode in MODES if mode == values.get("queue")), None)
+    return SessionSettings(**texts, queue=queue)

@@ -1,14 +1,18 @@
 """Telling: messages that arrived, as blocks for the model, with their circumstances and their files."""
 
 from collections.abc import Sequence
+from datetime import datetime, time, timedelta
 
 from adapters.base import Adapter, Inbound
-from agents.base import Block
-from agents.prompt import Moment, Quoted, Scene, Speaker, user_content
+from agents.base import Block, text_block
+from agents.prompt import Moment, Quoted, Scene, Speaker, notes_content, user_content
+from agents.workspace import WorkspaceSnapshot, read_notes
 from gateway import attachments
+from gateway.agent import Agent
 from gateway.people import People
 from gateway.sessions import Threads
-from memory.clock import Clock, day_note
+from gateway.unprompted import told
+from memory.clock import Clock, day_note, user_day
 from memory.files import ShelfFiles
 
 
@@ -24,6 +28,18 @@ class Telling:
         """Return the path of today's note on the shelf of a conversation."""
         return scene.audience.path(day_note(self._clock.now(), self._clock.zone))
 
+    async def notes(
+        self, scene: Scene, files: ShelfFiles, *, agent: Agent, snapshot: WorkspaceSnapshot
+    ) -> tuple[Block, ...]:
+        """Return yesterday's and today's notes of a conversation's own shelf as blocks, in the room that files leave."""
+        zone = self._clock.zone
+        now = self._clock.now()
+        noon = datetime.combine(user_day(now, zone) - timedelta(days=1), time(12), zone)  # of a day that has one
+        paths = [scene.audience.path(day_note(instant, zone)) for instant in (noon, now)]
+        limits = agent.limits.without(snapshot)
+        parts = await self._threads(lambda: read_notes(files, paths, cache=agent.cache, limits=limits))
+        return notes_content(parts)
+
     async def content(
         self, messages: Sequence[Inbound], *, scene: Scene, files: ShelfFiles, adapter: Adapter | None
     ) -> tuple[Block, ...]:
@@ -35,17 +51,21 @@ class Telling:
             )
             sender, quote = message.sender, message.reply_to
             is_owner = self._people.standing(message.chat.platform, sender.id) == "owner"
+            now = self._clock.now()
+            unprompted = told(message, now=now, zone=scene.zone)
             moment = Moment(
-                now=self._clock.now(),
+                now=now,
                 day_note=self.day_note(scene),
                 sender=Speaker(sender.name, sender.id, is_owner),
                 chat_title=message.chat_title,
                 forwarded_from=message.forwarded_from,
                 quote=Quoted(quote.sender_name, quote.text, quote.from_us) if quote else None,
                 files=saved,
-                notes=notes,
+                notes=(*notes, unprompted.note) if unprompted else notes,
             )
-            blocks += user_content(scene, moment, message.clean)
+            blocks += user_content(scene, moment, "" if unprompted else message.clean)
+            if unprompted:
+                blocks.append(text_block(unprompted.text))
         return tuple(blocks)
 
 

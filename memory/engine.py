@@ -190,6 +190,18 @@ class Memory:
         await self._file.compact()
         return await self._told(self._status)
 
+    async def purge(self) -> None:
+        """Bring the index up to date, and leave nothing in its file of what the notes do not say any more.
+
+        Raises `DatabaseError` when it cannot be written.
+        """
+        for _ in range(_TRIES):
+            if await self._upkeep.reconcile():
+                break
+        with suppress(IndexReplaced):  # then nothing is left of it
+            await self._file.write(lambda tx: (tx.run("chunks_fts_optimize"), tx.run("entries_fts_optimize")))
+        await self._file.compact(always=True)
+
     async def status(self) -> Status:
         """Return what the index holds, what waits, and what is less than it could be; also what the embedder last failed
         with, be it in another process."""

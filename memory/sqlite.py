@@ -224,8 +224,8 @@ class Database:
             batch[0].loop.call_soon_threadsafe(settle)
 
 
-async def compact(path: Path) -> None:
-    """Give the disk back what a file holds free, if that is a quarter of it, and empty its write-ahead log.
+async def compact(path: Path, *, always: bool = False) -> None:
+    """Give the disk back what a file holds free, if that is a quarter of it or `always`, and empty its write-ahead log.
 
     Who reads meanwhile is not held up, who writes waits; a full disk leaves the file as it was. Raises `DatabaseError`.
     """
@@ -233,7 +233,8 @@ async def compact(path: Path) -> None:
     def work() -> None:
         with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
             connection.set_busy_timeout(5_000)
-            if 4 * int(str(connection.pragma("freelist_count"))) >= int(str(connection.pragma("page_count"))):
+            free, pages = (int(str(connection.pragma(name))) for name in ("freelist_count", "page_count"))
+            if always or 4 * free >= pages:
                 _run_all(connection, "VACUUM")
             _run_all(connection, "PRAGMA wal_checkpoint(TRUNCATE)")
 

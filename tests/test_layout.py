@@ -41,12 +41,13 @@ HOMES: dict[str, str | tuple[str, ...]] = {
     "watchfiles": "memory/watch.py",
     "tiktoken": "memory/tokens.py",
     "typer": "gateway/cli.py",
+    "apscheduler": "gateway/schedule.py",
 }
 
 # These cost time or memory: nothing may load them before they are used.
 HEAVY = {
     *("telegram", "discord", "slack_bolt", "slack_sdk", "anthropic", "httpx2", "tiktoken", "prompt_toolkit", "rich"),
-    *("numpy", "onnxruntime", "sentencepiece", "google", "tokenizers", "watchfiles"),
+    *("numpy", "onnxruntime", "sentencepiece", "google", "tokenizers", "watchfiles", "apscheduler"),
 }
 LOADED_WITH_ITS_MODULE = {"telegram": "adapters/telegram/client.py"}
 

@@ -72,7 +72,8 @@ class AnthropicModel:
     async def respond(self, request: Request) -> AsyncGenerator[ModelEvent, None]:
         """Yield the answer's text as it comes and one `Response` last; raises `ModelError` leaves."""
         began = self._clock.monotonic()
-        reader = StreamReader(self._name)
+        name = request.model or self._name
+        reader = StreamReader(name)
         try:
             sdk = await self._opened()
             try:
@@ -86,11 +87,11 @@ class AnthropicModel:
                 finally:
                     await stream.close()
             except sdk.foreign as error:
-                raise self._translated(error, sdk) from error
+                raise self._translated(error, sdk, name) from error
         except ModelError as error:
-            self._log_failure(error, self._clock.monotonic() - began)
+            _log_failure(name, error, self._clock.monotonic() - began)
             raise
-        self._log_answer(response, self._clock.monotonic() - began)
+        _log_answer(name, response, self._clock.monotonic() - began)
         yield response
 
     async def close(self) -> None:
@@ -140,41 +141,43 @@ class AnthropicModel:
             stream_cls=sdk.stream_class,
         )
 
-    def _translated(self, error: BaseException, sdk: _Sdk) -> ModelError:
+    def _translated(self, error: BaseException, sdk: _Sdk, name: str) -> ModelError:
         """Return the error of ours that a foreign one stands for."""
         import anthropic
 
         if isinstance(error, anthropic.APIStatusError):
             detail = masked(detail_of(error.status_code, error.body, error.request_id), [self._key])
             wait = retry_after(error.response.headers, self._clock.now())
-            return refusal(error.status_code, error.body, model=self._name, detail=detail, retry_after_seconds=wait)
+            return refusal(error.status_code, error.body, model=name, detail=detail, retry_after_seconds=wait)
         cause = error.__cause__ if isinstance(error, anthropic.APIConnectionError) and error.__cause__ else error
         meaning = next((sdk.meanings[kind] for kind in type(cause).__mro__ if kind in sdk.meanings), ModelUnavailable)
         return meaning(masked(f"{type(cause).__name__}: {cause}", [self._key]))
 
-    def _log_answer(self, response: Response, seconds: float) -> None:
-        usage = response.usage
-        fields = {
-            "action": "model_answered",
-            "model": self._name,
-            "seconds": round(seconds, 3),
-            "stop_reason": response.stop_reason,
-            "input_tokens": usage.input_tokens,
-            "output_tokens": usage.output_tokens,
-            "cache_read_tokens": usage.cache_read_tokens,
-            "cache_write_tokens": usage.cache_write_tokens,
-        }
-        log.info("model answered", extra=fields)
 
-    def _log_failure(self, error: ModelError, seconds: float) -> None:
-        fields = {
-            "action": "model_failed",
-            "model": self._name,
-            "seconds": round(seconds, 3),
-            "error": type(error).__name__,
-            "detail": str(error),
-        }
-        log.warning("model failed", extra=fields)
+def _log_answer(name: str, response: Response, seconds: float) -> None:
+    usage = response.usage
+    fields = {
+        "action": "model_answered",
+        "model": name,
+        "seconds": round(seconds, 3),
+        "stop_reason": response.stop_reason,
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "cache_read_tokens": usage.cache_read_tokens,
+        "cache_write_tokens": usage.cache_write_tokens,
+    }
+    log.info("model answered", extra=fields)
+
+
+def _log_failure(name: str, error: ModelError, seconds: float) -> None:
+    fields = {
+        "action": "model_failed",
+        "model": name,
+        "seconds": round(seconds, 3),
+        "error": type(error).__name__,
+        "detail": str(error),
+    }
+    log.warning("model failed", extra=fields)
 
 
 def foreign_meanings() -> dict[type[BaseException], Callable[[str], ModelError]]:

@@ -67,6 +67,17 @@ def found_by_words(lines: Sequence[Line]) -> str | None:
     return _told(lines, "I found this in my notes:") if lines else None
 
 
+def said_before(lines: Sequence[Line]) -> str | None:
+    """Return what was said in past conversations, by whom and when; None if there is nothing."""
+    if not lines:
+        return None
+    return "None of my notes has that, but it was said before:\n\n" + "\n".join(f"- {_said(line)}" for line in lines)
+
+
+def _said(line: Line) -> str:
+    return f"{line.path}: {' '.join(line.text.split())}"
+
+
 def found_by_meaning(lines: Sequence[Line]) -> str | None:
     """Return lines that are near a question in meaning, and that they are no more than that; None if there are none."""
     if not lines:

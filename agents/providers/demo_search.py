@@ -1,6 +1,7 @@
 """How the demo model recalls: it searches memory, looks the finds up in their files, and picks the lines that answer. Pure."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,7 @@ from agents.providers.demo_rules import Question
 from agents.providers.demo_turn import Call, Turn, call
 
 _LINES_ABOVE = 40  # of a find are read as well: its heading is among them
+_WHAT_WAS_SAID = re.compile(r"\b(?:say|said|tell|told|mention(?:ed)?|talk(?:ed)?|wrote|write)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,17 +87,42 @@ def _get(found: Find) -> Call:
     return call("memory_get", {"path": found.path, "from": found.read_from, "lines": lines})
 
 
+def to_look_back(turn: Turn) -> list[Call]:
+    """Return a search of past conversations for every question about what was said that no note answers."""
+    if "session_search" not in turn.tools:
+        return []
+    asked = [question for question in _questions(turn) if _WHAT_WAS_SAID.search(question.text)]
+    searches = [(question, searched(turn, question)) for question in asked]
+    return [_look_back(one) for one, search in searches if search is not None and not _noted(turn, one, search)]
+
+
+def _look_back(question: Question) -> Call:
+    return call("session_search", {"query": question.text})
+
+
+def _said_before(turn: Turn, question: Question) -> list[Line]:
+    """Return what was said in past conversations that answers a question; the path of a line says when, and by whom."""
+    told = _told(turn, _look_back(question))
+    finds = told["results"] if told is not None else ()
+    said = [(one.get("name") or ("I" if one["who"] == "you" else "you"), one) for one in finds]
+    return find(question.text, [Line(f"{who}, {one['time']}", one["snippet"]) for who, one in said])
+
+
 def _questions(turn: Turn) -> list[Question]:
     return [wish.intent for wish in turn.wishes if isinstance(wish.intent, Question)]
 
 
 def answer_to(turn: Turn, question: Question, search: Search) -> str:
     """Return the lines that answer a question, or that are near it in meaning, or that there are none."""
-    passages = [_lines(turn, found) for found in search.finds]
-    said = answers.found_by_words(find(question.text, _each_once(passages)))
-    if said is None and search.knows_meaning and passages:
-        said = answers.found_by_meaning(nearest(question.text, passages[0]))
+    said = answers.found_by_words(_noted(turn, question, search)) or answers.said_before(_said_before(turn, question))
+    if said is None and search.knows_meaning and search.finds:
+        said = answers.found_by_meaning(nearest(question.text, _lines(turn, search.finds[0])))
     return said or answers.not_found(search.degraded)
+
+
+def _noted(turn: Turn, question: Question, search: Search) -> list[Line]:
+    """Return the lines of the finds that have the words of a question."""
+    return find(question.text, _each_once([_lines(turn, found) for found in search.finds]))
 
 
 def _lines(turn: Turn, found: Find) -> list[Line]:

@@ -5,7 +5,7 @@ import re
 from agents.providers import demo_answers as answers
 from agents.providers.demo_recall import find, knowledge
 from agents.providers.demo_rules import Overview, Question, Remember, Talk
-from agents.providers.demo_search import answer_to, searched, to_get, to_search
+from agents.providers.demo_search import answer_to, searched, to_get, to_look_back, to_search
 from agents.providers.demo_turn import Call, Circumstances, Turn, Wish, call
 
 _NOTES = 20
@@ -18,7 +18,7 @@ _GO_ON = re.compile(r"go on with from=(\d+)\.\]\Z")
 
 def next_step(turn: Turn) -> tuple[Call, ...] | str:
     """Return the tool calls to make now, all at once, or the answer when nothing more is to be found out."""
-    for stage in (_write, to_search, to_get, _look, _open, _read):
+    for stage in (_write, to_search, to_get, to_look_back, _look, _open, _read):
         pending = tuple(wanted for wanted in dict.fromkeys(stage(turn)) if wanted not in turn.results)
         if pending:
             return pending
@@ -95,6 +95,8 @@ def _listed(turn: Turn, folder: str) -> list[str]:
 
 def _answer(turn: Turn) -> str:
     """Return what is said in the end: one paragraph for each thing that was asked for."""
+    if turn.unprompted and not turn.wishes:
+        return "NO_REPLY"  # a reminder that has no other answer is sent as it is
     said = [_said(turn, wish) for wish in turn.wishes]
     if turn.attached:
         said.append(answers.attached(turn.attached))

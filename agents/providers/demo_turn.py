@@ -49,12 +49,16 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """The present turn as far as it got: what people asked for, and the tool calls that have results."""
+    """The present turn as far as it got: what people asked for, and the tool calls that have results.
+
+    `unprompted`: nobody wrote; a reminder is due, or the time has come to look after things.
+    """
 
     tools: frozenset[str]
     wishes: tuple[Wish, ...] = ()
     around: Circumstances = field(default_factory=Circumstances)
     attached: tuple[str, ...] = ()
+    unprompted: bool = False
     results: Mapping[Call, Result] = field(default_factory=dict)
 
     def path(self, name: str) -> str:
@@ -101,7 +105,7 @@ def _told(turn: Turn, text: str) -> Turn:
         wishes = (Wish(intent, turn.around) for intent in intents_of(text))
         return replace(turn, wishes=(*turn.wishes, *wishes))
     if label != "context":
-        return turn
+        return replace(turn, unprompted=True) if label in ("reminder", "heartbeat") else turn
     around = _circumstances(text.partition("\n[[end ")[0])
     return replace(turn, around=around, attached=(*turn.attached, *around.attached))
 

@@ -1,14 +1,21 @@
 """A request as the Messages API takes it: one JSON body with cache breakpoints, the same bytes for the same input."""
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from agents.base import Block, Message, Request, ToolSpec
 from memory.paths import well_formed
 
+MIN_THINKING_TOKENS = 1_024
+
 _CACHEABLE = frozenset({"text", "image", "document", "tool_use", "tool_result"})
 _MARK = {"cache_control": {"type": "ephemeral"}}
+_THINKING = frozenset({"thinking", "redacted_thinking"})
+_ADAPTIVE_SINCE = (4, 6)  # these models decide themselves how much to think; the later ones take no budget at all
+_VERSION = re.compile(r"(?<![0-9])([0-9]{1,2})(?:[-.]([0-9]{1,2}))?(?![0-9])")
+_EFFORTS = ((4_096, "low"), (16_384, "medium"))
 
 
 def body_of(model: str, request: Request) -> bytes:
@@ -17,14 +24,17 @@ def body_of(model: str, request: Request) -> bytes:
 
 
 def parameters_of(model: str, request: Request) -> dict[str, Any]:
-    """Return the parameters of a streamed call of `model`.
+    """Return the parameters of a streamed call of `model`, or of the model that the request names.
 
     At most four blocks carry a cache breakpoint: the first system part (which covers the tools, since the server reads
     those first), the last system part, the block at which the previous request ended, and the last block of this one.
     Messages that are added change nothing before them but these marks, so that the cached prefix holds.
     """
     system = [part for part in request.system if part.strip()]
+    model = request.model or model
     parameters: dict[str, Any] = {"model": model, "max_tokens": request.max_tokens, "stream": True}
+    if request.thinking_tokens:
+        parameters |= _thinking(model, request, max(request.thinking_tokens, MIN_THINKING_TOKENS))
     if request.tools:
         parameters["tools"] = _tools(request.tools, marked=not system)
     if system:
@@ -36,6 +46,30 @@ def parameters_of(model: str, request: Request) -> dict[str, Any]:
 def encoded(parameters: dict[str, Any]) -> bytes:
     """Return parameters as compact JSON in UTF-8, without lone surrogates: the server would refuse them again and again."""
     return well_formed(json.dumps(parameters, ensure_ascii=False, separators=(",", ":"))).encode()
+
+
+def is_adaptive(model: str) -> bool:
+    """Tell by a model's name whether it takes an effort to think with, instead of a budget."""
+    found = _VERSION.search(model) if "claude" in model else None
+    return found is not None and (int(found[1]), int(found[2] or 0)) >= _ADAPTIVE_SINCE
+
+
+def _thinking(model: str, request: Request, tokens: int) -> dict[str, Any]:
+    """Return the parameters that let a model think with about so many tokens, beside what its answer may take."""
+    room = request.max_tokens + tokens
+    if is_adaptive(model):
+        effort = next((name for limit, name in _EFFORTS if tokens <= limit), "high")
+        return {"max_tokens": room, "thinking": {"type": "adaptive"}, "output_config": {"effort": effort}}
+    if _goes_on_without(request.messages):
+        return {}
+    return {"max_tokens": room, "thinking": {"type": "enabled", "budget_tokens": tokens}}
+
+
+def _goes_on_without(messages: Sequence[Message]) -> bool:
+    """Tell whether the model is in the middle of calling tools, and began that without thinking: then it cannot begin now."""
+    if len(messages) < 2 or not any(block["type"] == "tool_result" for block in messages[-1].content):
+        return False
+    return messages[-2].content[0]["type"] not in _THINKING
 
 
 def _tools(tools: Sequence[ToolSpec], *, marked: bool) -> list[dict[str, Any]]:

@@ -5,12 +5,14 @@ import logging
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Any, Protocol, TypeVar
 
 from agents.base import Tool, ToolSpec
 from agents.errors import ToolFailed
 from agents.framing import defuse
 from agents.journal import Journal
+from agents.past import Excerpt, Finds
 from memory.base import Answer
 from memory.errors import FileProblem, PathRefused
 from memory.files import ShelfFiles
@@ -36,6 +38,61 @@ class MemoryDoor(Protocol):
 
     def touch(self, path: str) -> None:
         """Note that a file was written, by its normal path, so that the next search knows what it says."""
+        ...
+
+
+class SessionsDoor(Protocol):
+    """An agent's past conversations as its tools use them. What an audience may not hear is as if it was never said."""
+
+    async def search(
+        self,
+        query: str,
+        audience: Audience,
+        *,
+        limit: int = 6,
+        since: date | None = None,
+        until: date | None = None,
+        running: str | None = None,
+    ) -> Finds:
+        """Return what was said with words of `query`, on the user days from `since` to `until`; raises nothing.
+
+        The last turn of the session `running`, the one that asks, is left out.
+        """
+        ...
+
+    async def get(
+        self, session: str, audience: Audience, *, entry: str | None = None, before: int = 5, after: int = 5
+    ) -> Excerpt | None:
+        """Return a message with those around it; None without such a session, no lines without such a message."""
+        ...
+
+    def touch(self, session: str) -> None:
+        """Note that something was written into the transcript of a session, so that the next search knows it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A reminder as an agent sees it: its number, its text, and in words when it comes, in the user's time."""
+
+    id: int
+    text: str
+    when: str
+
+
+class ReminderDoor(Protocol):
+    """The reminders of the conversation in which a turn runs. Every method raises `ToolFailed` with a sentence."""
+
+    async def add(self, text: str, *, at: str, every: str) -> Planned:
+        """Keep a reminder for the chat that asked; `at` and `every` are as they were written, one may be empty."""
+        ...
+
+    async def planned(self) -> Sequence[Planned]:
+        """Return the reminders that are still to come, the next one first."""
+        ...
+
+    async def cancel(self, number: int) -> Planned:
+        """Take a reminder away and return it."""
         ...
 
 
@@ -73,8 +130,10 @@ class ToolContext:
     journal: Journal
     run_blocking: RunBlocking
     memory: MemoryDoor | None = None
+    sessions: SessionsDoor | None = None
     extra: ExtraFiles | None = None
     max_results: int = 6
+    reminders: ReminderDoor | None = None
     outgoing: list[OutgoingFile] = field(default_factory=list)
 
 

@@ -81,7 +81,9 @@ def _window(case: Case, name: str, agent: AgentConfig) -> Iterator[Finding]:
         sentence = f"must be smaller than context_window: {tokens} is not less than {window}"
         yield _finding(case, ("agents", name, "model", "max_tokens"), (at,), f"max_tokens {sentence}")
     elif reserve < agent.model.max_tokens and recent >= window - agent.model.max_tokens:
-        sentence = "leaves no room beside an answer: keep_recent_tokens must be smaller than context_window - max_tokens"
+        sentence = (
+            "leaves no room beside an answer: keep_recent_tokens must be smaller than context_window - max_tokens"
+        )
         left = f"{recent} is not less than {window} - {agent.model.max_tokens} = {window - agent.model.max_tokens}"
         also: tuple[KeyPath, ...] = (at, ("compaction", "keep_recent_tokens"))
         yield _finding(case, ("agents", name, "model", "max_tokens"), also, f"{sentence}: {left}")

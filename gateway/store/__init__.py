@@ -1,6 +1,7 @@
-"""The gateway's one SQLite file: inbox, outbox, sessions, people and pairing codes."""
+"""The gateway's one SQLite file: inbox, outbox, sessions, usage, reminders, people and pairing codes."""
 
+from gateway.store.conversations import Cause, Ending, SessionRow
 from gateway.store.store import Store
 from gateway.store.values import Guesses, KnownPerson, PendingPairing
 
-__all__ = ["Guesses", "KnownPerson", "PendingPairing", "Store"]
+__all__ = ["Cause", "Ending", "Guesses", "KnownPerson", "PendingPairing", "SessionRow", "Store"]

@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING
 
 from adapters.base import Chat, Inbound
 from gateway.inbox import Arrival, Held, Part, Receipt, ReceiptKind, TakenUp
-from gateway.store import outbox_rows
+from gateway.store import conversations, outbox_rows
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -36,14 +37,23 @@ def decode(text: str) -> Inbound:
 
 def held(row: "Row") -> Held:
     """Return the value of an open row."""
-    return Held(row["seq"], row["session"], row["turn"], row["attempts"], decode(row["message"]))
+    return Held(
+        row["seq"],
+        row["session"],
+        row["turn"],
+        row["attempts"],
+        decode(row["message"]),
+        _instant(row["received_at"]),
+        confirmed=row["confirmed"] > 0,
+        withheld=row["confirmed"] == 2,
+    )
 
 
 def accept(tx: "Transaction", arrival: Arrival, now: float) -> Receipt:
     """Insert one arrival, or find out what it repeats."""
     message = arrival.message
     if message.edited:
-        return _reword(tx, arrival)
+        return _reword(tx, arrival, now)
     state = "closed" if arrival.pairing else "ignored"
     if arrival.admitted:
         state = "running" if arrival.turn else "received"
@@ -57,17 +67,23 @@ def accept(tx: "Transaction", arrival: Arrival, now: float) -> Receipt:
         turn=arrival.turn,
         now=now,
         message=encode(message),
+        origin=message.origin,
     )
     if row is not None:
         kind: ReceiptKind = "new" if arrival.admitted else "ignored"
-        return Receipt(kind, arrival, row["seq"], begun=arrival.turn is not None)
-    return _take_up(tx, arrival)
+        return Receipt(kind, arrival, row["seq"], _instant(now), begun=arrival.turn is not None)
+    return _take_up(tx, arrival, now)
 
 
 def take_up(
     tx: "Transaction", *, since: float, now: float, sessions: Sequence[str], notice: Callable[[int, Chat | None], Part]
 ) -> TakenUp:
-    """Drop rows from before `since`, saying so in the newest chat of the sessions; return what is still open."""
+    """Drop rows from before `since`, saying so in the newest chat of the sessions; return what is still open.
+
+    A heartbeat is not made up for, and a reminder is never too old.
+    """
+    tx.run("inbox_drop_heartbeats", now=now)
+    conversations.touch(tx, [row["seq"] for row in tx.all("inbox_old", since=since)])
     dropped = tx.run("inbox_drop_old", since=since, now=now)
     told: Chat | None = None
     if dropped:
@@ -85,28 +101,36 @@ def _key(arrival: Arrival) -> dict[str, object]:
     return {"platform": chat.platform, "account": chat.account, "chat": chat.id, "message_id": arrival.message.id}
 
 
-def _take_up(tx: "Transaction", arrival: Arrival) -> Receipt:
+def _take_up(tx: "Transaction", arrival: Arrival, now: float) -> Receipt:
     """An addressed duplicate of an ignored row makes it received, once (Slack sends `message`, then `app_mention`)."""
     row = tx.one("inbox_find", **_key(arrival))
-    if row is not None and arrival.admitted and row["state"] == "ignored":
+    if row is None:
+        return Receipt("duplicate", arrival, 0, _instant(now))
+    kind: ReceiptKind = "duplicate"
+    if arrival.admitted and row["state"] == "ignored":
         values = {"session": arrival.session, "message": encode(arrival.message)}
         if tx.run("inbox_take_up_ignored", seq=row["seq"], **values):
-            return Receipt("new", arrival, row["seq"])
-    return Receipt("duplicate", arrival, row["seq"] if row else 0)
+            kind = "new"
+    return Receipt(kind, arrival, row["seq"], _instant(row["received_at"]))
 
 
-def _reword(tx: "Transaction", arrival: Arrival) -> Receipt:
+def _reword(tx: "Transaction", arrival: Arrival, now: float) -> Receipt:
     """A new wording replaces the text of a message that still waits; later it is only noted."""
     row = tx.one("inbox_find", **_key(arrival))
     if row is None:
-        return Receipt("ignored", arrival, 0)
+        return Receipt("ignored", arrival, 0, _instant(now))
+    arrived = _instant(row["received_at"])
     if row["state"] == "ignored":
-        return _take_up(tx, arrival)
+        return _take_up(tx, arrival, now)
     if not arrival.admitted:
-        return Receipt("ignored", arrival, 0)
+        return Receipt("ignored", arrival, 0, arrived)
     if tx.run("inbox_reword", seq=row["seq"], message=encode(arrival.message)):
-        return Receipt("reworded", arrival, row["seq"])
-    return Receipt("reworded_late", arrival, row["seq"])
+        return Receipt("reworded", arrival, row["seq"], arrived)
+    return Receipt("reworded_late", arrival, row["seq"], arrived)
+
+
+def _instant(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
 
 
 def refusal(tx: "Transaction", arrival: Arrival, now: float) -> tuple[Part, ...]:

@@ -1,5 +1,6 @@
 """The store: inbox, outbox, sessions and people over one SQLite file; the only module that asks it."""
 
+import json
 from collections.abc import Callable, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -9,6 +10,10 @@ from adapters.base import Chat, DeadLetter, Migration
 from gateway.inbox import Arrival, Held, Outcome, Part, Receipt, TakenUp
 from gateway.outbox import Parcel, Place
 from gateway.store import inbox_rows, outbox_rows
+from gateway.store.conversations import Conversations, SessionRow, touch
+from gateway.store.reminders import ReminderRows
+from gateway.store.traces import Traces
+from gateway.store.usage import UsageRows
 from gateway.store.values import Backlog, Guesses, KnownPerson, PendingPairing
 from memory.clock import Clock
 from memory.sqlite import Database, load_migrations, load_statements
@@ -18,11 +23,18 @@ if TYPE_CHECKING:
 
 
 class Store:
-    """Implements the ports `gateway.inbox.Inbox` and `gateway.outbox.Outbox`, and holds people and sessions."""
+    """Implements the ports `gateway.inbox.Inbox` and `gateway.outbox.Outbox`, and holds people.
+
+    The other groups of rows over the same database are `conversations`, `reminders`, `usage` and `traces`.
+    """
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
+        self.conversations = Conversations(database, clock)
+        self.reminders = ReminderRows(database, clock)
+        self.usage = UsageRows(database)
+        self.traces = Traces(database)
 
     @classmethod
     async def open(cls, path: Path, clock: Clock) -> Self:
@@ -49,7 +61,9 @@ class Store:
         def work(tx: "Transaction") -> list[Receipt]:
             for migration in migrations:
                 new = migration.new
-                tx.run("alias_insert", platform=new.platform, account=new.account, chat=new.id, first=migration.old.id)
+                moved = {"platform": new.platform, "account": new.account, "chat": new.id, "first": migration.old.id}
+                tx.run("alias_insert", **moved)
+                tx.run("reminders_follow", **moved)
             for letter in dead:
                 place = {"platform": letter.platform, "account": letter.account}
                 tx.run("dead_letter_insert", **place, raw=letter.raw, error=letter.error, now=now)
@@ -82,15 +96,17 @@ class Store:
 
         return await self._database.run(work)
 
-    async def finish_turn(self, turn: str, outcome: Outcome, parts: Sequence[Part]) -> None:
+    async def finish_turn(self, turn: str, outcome: Outcome, parts: Sequence[Part]) -> SessionRow | None:
         """Close the turn's rows and post its parts in one transaction; see `Inbox.finish_turn`."""
         now = self._now()
 
-        def work(tx: "Transaction") -> None:
+        def work(tx: "Transaction") -> SessionRow | None:
             outbox_rows.add(tx, parts, now)
+            touched = touch(tx, [row["seq"] for row in tx.all("inbox_of_turn", turn=turn)])
             tx.run("inbox_close_turn", turn=turn, outcome=outcome, now=now)
+            return touched[0] if touched else None
 
-        await self._database.run(work)
+        return await self._database.run(work)
 
     async def close_rows(self, seqs: Sequence[int], outcome: Outcome, parts: Sequence[Part] = ()) -> None:
         """Close rows that no turn will take; see `Inbox.close_rows`."""
@@ -98,10 +114,29 @@ class Store:
 
         def work(tx: "Transaction") -> None:
             outbox_rows.add(tx, parts, now)
+            touch(tx, list(seqs))
             for seq in seqs:
-                tx.run("inbox_close", seq=seq, outcome=outcome, now=now)
+                if not tx.run("inbox_withhold", seq=seq):
+                    tx.run("inbox_close", seq=seq, outcome=outcome, now=now)
 
         await self._database.run(work)
+
+    async def confirm(self, seq: int, parts: Sequence[Part]) -> None:
+        """Say once that a command will open a session; see `Inbox.confirm`."""
+        now = self._now()
+
+        def work(tx: "Transaction") -> None:
+            if tx.run("inbox_confirm", seq=seq):
+                outbox_rows.add(tx, parts, now)
+
+        await self._database.run(work)
+
+    async def last_chat(self, sessions: Sequence[str]) -> tuple[Chat, str] | None:
+        """Return the chat, and its session, in which people last wrote in these sessions; the terminal counts least."""
+        row = await self._database.run(lambda tx: tx.one("inbox_last_chat", sessions=json.dumps(list(sessions))))
+        if row is None:
+            return None
+        return Chat(row["platform"], row["account"], row["chat"], row["thread"]), row["session"]
 
     async def aliases(self) -> dict[Place, str]:
         """Return the first id of every chat that got a new one."""
@@ -201,15 +236,6 @@ class Store:
     async def reject(self, pairing: PendingPairing) -> None:
         """Forget a code."""
         await self._database.run(lambda tx: tx.run("pairing_delete", code=pairing.code))
-
-    # Sessions
-
-    async def open_session(self, key: str, *, agent: str, new_id: str) -> str:
-        """Return the id of the session that a key stands for, making one with `new_id` if there is none."""
-        now = self._now()
-        row = await self._database.run(lambda tx: tx.one("session_open", key=key, id=new_id, agent=agent, now=now))
-        assert row is not None  # RETURNING gives a row on both paths
-        return str(row["id"])
 
     # Housekeeping
 

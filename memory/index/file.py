@@ -120,15 +120,15 @@ class IndexFile:
             await self._renew(now)
             raise IndexReplaced
 
-    async def compact(self) -> None:
-        """Give the disk back what the file holds free, if that is much; where it cannot be done, the file stays as it is.
+    async def compact(self, *, always: bool = False) -> None:
+        """Give the disk back what the file holds free, if that is much or `always`; where it cannot, the file stays as it is.
 
         On the way it takes the disk twice as much as the file has: that shall not fill it, others write there too.
         """
         try:
             size_bytes = (await asyncio.to_thread(self._path.stat)).st_size
             if (await asyncio.to_thread(disk_usage, self._path.parent)).free > _ROOM * size_bytes:
-                await compact(self._path)
+                await compact(self._path, always=always)
         except (DatabaseError, OSError) as error:
             log.info("the index keeps its size: %s", error, extra={"action": "index_not_compacted"})
 

@@ -1,6 +1,7 @@
 """The demo model: it remembers and recalls through the tools, over a real workspace, and says what it is."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -206,6 +207,44 @@ async def test_a_search_by_words_alone_says_so_when_it_finds_nothing(talk: Talk)
     said = await talk.say("What do I like to drink?")
 
     assert said.startswith("I know nothing about that") and "Memory is searched by words only." in said
+
+
+def past_talks(*finds: Mapping[str, str]) -> Tool:
+    """A search of past conversations that always finds the same."""
+
+    async def run(context: Any, given: Mapping[str, Any]) -> str:
+        return json.dumps({"results": finds})
+
+    return Tool(TOOLS["session_search"].spec, run)
+
+
+async def test_what_was_said_and_never_noted_is_looked_up_in_past_conversations(talk: Talk) -> None:
+    when = {"session": "s0", "entry": "1", "time": "Mon 2026-01-26 13:01 +01:00"}
+    talk.tools = TOOLS | {
+        "session_search": past_talks(
+            {**when, "who": "user", "snippet": "My bike is blue"},
+            {**when, "who": "user", "name": "Ana", "snippet": "That bike is stolen"},
+            {**when, "who": "user", "snippet": "It rained"},
+        )
+    }
+
+    said = await talk.say("What did I say about my bike?")
+
+    assert talk.steps == [["memory_search"], ["session_search"]]
+    assert "- you, Mon 2026-01-26 13:01 +01:00: My bike is blue" in said
+    assert "- Ana, Mon 2026-01-26 13:01 +01:00: That bike is stolen" in said
+    assert "rained" not in said
+
+
+async def test_past_conversations_are_left_alone_where_a_note_answers_or_nobody_asks_for_them(talk: Talk) -> None:
+    talk.tools = TOOLS | {"session_search": past_talks()}
+    await talk.say("Remember that my bike is blue")
+
+    assert "my bike is blue" in await talk.say("What did I say about my bike?")
+    assert talk.steps == [["memory_search"], ["memory_get"]]
+    assert "I know nothing about that" in await talk.say("Where is the moon?")
+    assert talk.steps == [["memory_search"]]
+    assert "I know nothing about that" in await talk.say("What did I tell you about the moon?")
 
 
 async def test_a_find_keeps_the_heading_above_it(talk: Talk) -> None:

@@ -10,13 +10,16 @@ from hypothesis import strategies as st
 
 from agents.base import Block, text_block
 from agents.entries import (
+    Compaction,
     Entry,
     MessageRecord,
     Note,
     Record,
     Redaction,
     Span,
+    entry_of,
     final_message,
+    header_of,
     redacted,
     stored_sources,
     well_formed,
@@ -171,3 +174,25 @@ def test_every_text_becomes_encodable_and_a_sound_one_is_untouched(text: str) ->
 
     assert clean.encode().decode() == clean
     assert well_formed(clean) == clean
+
+
+def test_a_redaction_reaches_into_a_summary_too() -> None:
+    summary = Compaction("The code is 1234. Fine.", None, 9, 3)
+
+    cut, whole, other = (
+        redacted(entries(summary, Redaction("1", span)))[0].record for span in (Span(0, 12, 16), None, Span(1, 0, 9))
+    )
+
+    assert isinstance(cut, Compaction) and isinstance(whole, Compaction)
+    assert cut.summary == "The code is [removed]. Fine."
+    assert whole.summary == "[removed]"
+    assert other == summary
+
+
+def test_lines_of_an_older_version_are_read() -> None:
+    header = header_of({"id": "s", "key": "k", "agent": "main", "created": "2026-01-26T12:00:00Z", "version": 1})
+    line = {"type": "compaction", "id": "7", "parent": None, "time": "2026-01-26T12:00:00Z", "summary": "s"}
+    entry = entry_of({**line, "first_kept": "3", "tokens_before": 9, "tokens_after": 3})
+
+    assert header.shelf == "owner"
+    assert entry.record == Compaction("s", "3", 9, 3, (), None)

@@ -96,6 +96,7 @@ def test_a_new_file_and_its_folders_are_for_the_owner_alone(tmp_path: Path) -> N
         "key": "agent:main:main",
         "agent": "main",
         "created": "2026-01-26T12:00:00.123456Z",
+        "shelf": "owner",
     }
 
 

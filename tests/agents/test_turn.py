@@ -56,8 +56,7 @@ class Talk:
 
     async def run(self) -> TurnResult:
         return await run_turn(
-            self.history,
-            frame=Frame(("system",), MAX_TOKENS, self._arrange, self._shorten),
+            Frame(("system",), MAX_TOKENS, self._prepare, self._make_room),
             model=self.model,
             tools=self.tools,
             context=None,
@@ -67,12 +66,12 @@ class Talk:
             said=self.said,
         )
 
-    async def _arrange(self, messages: Sequence[Message]) -> tuple[Message, ...]:
-        return tuple(messages)
+    async def _prepare(self) -> tuple[Message, ...]:
+        return (*self.history, *self.stored())
 
-    async def _shorten(self, messages: Sequence[Message]) -> tuple[Message, ...]:
+    async def _make_room(self, refused: Sequence[Message]) -> None:
         self.shortened += 1
-        return tuple(messages[-1:])
+        self.history = self.history[-1:]
 
     async def _emit(self, event: TurnEvent) -> None:
         self.events.append(event)

@@ -13,9 +13,11 @@ from agents.workspace import (
     FileCache,
     Limits,
     WorkspacePart,
+    WorkspaceSnapshot,
     clip,
     create_workspace,
     fit,
+    read_notes,
     read_workspace,
     template,
 )
@@ -217,3 +219,36 @@ def test_clipping_keeps_short_texts_and_says_what_it_leaves_out(text: str, limit
         assert text.startswith(head) and text.endswith(tail)
         assert int(missing) == len(text) - len(head) - len(tail)
         assert len(clipped) <= max(limit, len(clip(text, 0, path="a.md")))
+
+
+def notes(root: Path, audience: Audience, *names: str, limits: Limits | None = None) -> list[WorkspacePart]:
+    found = read_notes(ShelfFiles(root, audience), names, cache=FileCache(), limits=limits or Limits())
+    return list(found)
+
+
+def test_notes_that_exist_are_read_in_their_order_and_the_last_one_has_the_room_first(tmp_path: Path) -> None:
+    put(tmp_path, "memory/1.md", "yesterday " * 100)
+    put(tmp_path, "memory/3.md", "today " * 100)
+
+    whole = notes(tmp_path, OWNER, "memory/1.md", "memory/2.md", "memory/3.md")
+    tight = notes(tmp_path, OWNER, "memory/1.md", "memory/3.md", limits=Limits(total_chars=700))
+
+    assert [(part.path, part.injected_chars) for part in whole] == [("memory/1.md", 1_000), ("memory/3.md", 600)]
+    assert tight[1].text == "today " * 100
+    assert "characters left out" in tight[0].text and len(tight[0].text) <= 100
+
+
+def test_notes_of_another_shelf_are_not_read(tmp_path: Path) -> None:
+    put(tmp_path, "people/ana/memory/1.md", "hers")
+    put(tmp_path, "memory/1.md", "the owner's")
+
+    [part] = notes(tmp_path, ANA, "memory/1.md")
+
+    assert part.text == "" and part.problem
+
+
+def test_what_files_take_is_no_room_for_notes() -> None:
+    files = WorkspaceSnapshot((WorkspacePart("MEMORY.md", "m" * 900, 5_000),))
+
+    assert Limits(500, 1_000).without(files) == Limits(500, 100)
+    assert Limits(500, 300).without(files) == Limits(500, 0)

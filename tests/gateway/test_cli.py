@@ -719,6 +719,6 @@ def test_an_empty_home_is_not_the_current_folder(machine: Machine) -> None:
 
 
 def test_settings_that_nothing_acts_on_yet_are_named(machine: Machine) -> None:
-    machine.write_config("agents: {main: {tools: {shell: sandbox}}}\nheartbeat: {every_minutes: 5}\n")
+    machine.write_config("agents: {main: {tools: {shell: sandbox}}}\nweb: {port: 9000}\n")
 
-    assert "no effect yet: heartbeat, agents.main.tools.shell" in machine.run("check-config").stdout
+    assert "no effect yet: web, agents.main.tools.shell" in machine.run("check-config").stdout

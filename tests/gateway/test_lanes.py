@@ -2,17 +2,19 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from itertools import count
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.base import Chat, Inbound, Sender
+from adapters.base import Chat, Inbound, Origin, Sender
 from gateway.lanes import Control, Lanes, Mode, Waiting
 from gateway.router import Route
 from memory.shelves import Audience
@@ -30,12 +32,15 @@ class Hall:
         self.running: dict[str, Control] = {}
         self.done: list[Control] = []
         self.cut: list[Control] = []
+        self.passed: Counter[str] = Counter()  # barriers, by session
+        self.epochs: dict[str, int] = {}  # how many of them before each turn
         self._go: dict[str, asyncio.Future[None]] = {}
 
     async def run(self, control: Control) -> None:
         session = control.route.session
         assert session not in self.running, "two turns of one session at a time"
         self.running[session] = control
+        self.epochs[control.turn] = self.passed[session]
         self._go[session] = asyncio.get_running_loop().create_future()
         try:
             await self._go[session]
@@ -48,6 +53,12 @@ class Hall:
     async def stopped(self, control: Control) -> None:
         await asyncio.sleep(0)  # the commit
         self.cut.append(control)
+
+    async def barrier(self, session: str) -> None:
+        assert session not in self.running, "a barrier in the middle of a turn"
+        await asyncio.sleep(0)  # the commit
+        assert session not in self.running, "a turn in the middle of a barrier"
+        self.passed[session] += 1
 
     def finish(self, session: str) -> None:
         if session in self.running and not self._go[session].done():
@@ -73,6 +84,8 @@ class World:
         album: str | None = None,
         piped: bool = False,
         turn: str | None = None,
+        origin: Origin = "chat",
+        queue: bool = True,
     ) -> Waiting:
         place = Chat("terminal" if piped else "telegram", "main", chat)
         sent_at = datetime(2026, 1, 26, tzinfo=UTC)
@@ -88,9 +101,20 @@ class World:
             sent_at=sent_at,
             album=album,
             raw="piped" if piped else "",
+            origin=origin,
         )
-        item = Waiting(seq, message, Route("main", session, Audience("owner"), "test"), turn)
-        self.dropped += self.lanes.put(item)
+        item = Waiting(seq, message, Route("main", session, Audience("owner"), "test"), sent_at, turn)
+        if queue:
+            self.dropped += self.lanes.put(item)
+        return item
+
+    def barrier(self, session: str = ALICE) -> None:
+        assert self.lanes.barrier(session, partial(self.hall.barrier, session))
+
+    def barrier_with_message(self, session: str = ALICE, *, chat: str = "C1") -> Waiting:
+        item = self.say(session, chat=chat, queue=False)
+        if not self.lanes.barrier(session, partial(self.hall.barrier, session), then=item):
+            self.dropped.append(item)
         return item
 
     def stop(self, session: str = ALICE, *, before: Waiting | None = None) -> bool:
@@ -109,7 +133,7 @@ class World:
 
     async def finish_all(self) -> None:
         """Let time pass and turns end until nothing is left."""
-        while any(self.lanes.running(s) or self.lanes.waiting(s) for s in (ALICE, BOB)):
+        while not all(self.lanes.is_free(session) for session in (ALICE, BOB)):
             self.clock.advance(QUIET)
             await self.quiet()
             for session in tuple(self.hall.running):
@@ -117,14 +141,21 @@ class World:
 
 
 @asynccontextmanager
-async def world(mode: Mode = "steer", cap: int = 20) -> AsyncIterator[World]:
+async def world(
+    mode: Mode = "steer",
+    cap: int = 20,
+    *,
+    mode_of: Callable[[str], Mode | None] = lambda key: None,
+    apart: Callable[[Waiting, Waiting], bool] = lambda earlier, later: False,
+) -> AsyncIterator[World]:
     hall, clock = Hall(), FakeClock()
     async with asyncio.TaskGroup() as group:
 
         def spawn(work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
             return group.create_task(work, name=name)
 
-        world = World(Lanes(hall, spawn, clock, mode=mode, cap=cap, quiet_seconds=QUIET), hall, clock)
+        values: dict[str, Any] = {"mode": mode, "cap": cap, "quiet_seconds": QUIET, "mode_of": mode_of, "apart": apart}
+        world = World(Lanes(hall, spawn, clock, **values), hall, clock)
         yield world
         await world.finish_all()
 
@@ -420,9 +451,225 @@ async def test_the_end_of_the_gateway_ends_a_turn_without_settling_it() -> None:
     assert not lanes.running(ALICE)
 
 
-Step = tuple[Literal["say", "album", "piped", "yield", "quiet", "time", "claim", "finish", "stop"], str, str]
+async def test_a_barrier_in_a_lane_that_stands_still_is_passed_at_once() -> None:
+    async with world() as w:
+        w.barrier()
+        assert not w.lanes.is_free(ALICE)
+        after = w.say()
+        await w.quiet()
+
+        assert w.hall.passed[ALICE] == 1
+        assert w.hall.running[ALICE].items == [after]
+
+
+@pytest.mark.parametrize("mode", ["steer", "collect", "followup"])
+async def test_what_comes_after_a_barrier_joins_no_turn_from_before_it(mode: Mode) -> None:
+    async with world(mode) as w:
+        first = w.say()
+        await w.quiet()
+        before = w.say()
+        w.barrier()
+        after = w.say()
+        w.hall.claim(ALICE)
+        await w.finish_all()
+
+    ends = [control.items for control in w.hall.done]
+    assert ends == ([[first, before], [after]] if mode == "steer" else [[first], [before], [after]])
+    assert [w.hall.epochs[control.turn] for control in w.hall.done] == [0] * (len(ends) - 1) + [1]
+
+
+async def test_an_album_does_not_go_on_behind_a_barrier() -> None:
+    async with world() as w:
+        first = w.say(album="A")
+        await w.quiet()
+        w.barrier()
+        second = w.say(album="A")
+        await w.finish_all()
+
+    assert [control.items for control in w.hall.done] == [[first], [second]]
+
+
+async def test_the_message_of_a_barrier_comes_right_after_it_and_before_what_waits_behind() -> None:
+    async with world("followup") as w:
+        first = w.say()
+        await w.quiet()
+        new = w.barrier_with_message()
+        last = w.say()
+        assert w.lanes.waiting(ALICE) == 2
+        await w.finish_all()
+
+    assert [control.items for control in w.hall.done] == [[first], [new], [last]]
+
+
+async def test_two_barriers_in_a_row_are_both_passed() -> None:
+    async with world() as w:
+        w.barrier()
+        new = w.barrier_with_message()
+        await w.quiet()
+
+        assert w.hall.passed[ALICE] == 2
+        assert w.hall.running[ALICE].items == [new]
+
+
+async def test_stopping_takes_the_message_of_a_barrier_and_leaves_the_barrier() -> None:
+    async with world() as w:
+        first = w.say()
+        await w.quiet()
+        new, behind = w.barrier_with_message(), w.say()
+
+        assert w.stop()
+        await w.quiet()
+
+    assert w.stopped == [new, behind]
+    assert [control.items for control in w.hall.cut] == [[first]]
+    assert (w.hall.passed[ALICE], w.hall.done) == (1, [])
+
+
+async def test_stopping_takes_the_message_of_a_barrier_that_is_being_passed() -> None:
+    async with world() as w:
+        new = w.barrier_with_message()
+        await asyncio.sleep(0)  # the lane has begun with it
+        assert w.lanes.waiting(ALICE) == 1
+
+        assert not w.stop()
+        await w.quiet()
+
+    assert w.stopped == [new]
+    assert (w.hall.passed[ALICE], w.hall.done) == (1, [])
+
+
+async def test_a_stop_from_before_a_barrier_leaves_its_message() -> None:
+    async with world("followup") as w:
+        w.say()
+        await w.quiet()
+        stop = w.say(queue=False)
+        new = w.barrier_with_message()
+
+        assert w.stop(before=stop)
+        await w.quiet()
+
+        assert w.hall.running[ALICE].items == [new]
+
+
+async def test_a_new_session_interrupts_nothing_and_what_interrupts_keeps_the_barrier() -> None:
+    async with world("interrupt") as w:
+        first = w.say()
+        await w.quiet()
+        new = w.barrier_with_message()
+        await w.quiet()
+        assert w.hall.running[ALICE].items == [first]
+
+        newest = w.say()
+        await w.quiet()
+
+        assert [control.items for control in w.hall.cut] == [[first]]
+        assert w.dropped == [new]
+        assert w.hall.running[ALICE].items == [newest]
+        assert w.hall.epochs[w.hall.running[ALICE].turn] == 1
+
+
+async def test_a_barrier_with_a_message_is_refused_when_too_many_wait() -> None:
+    async with world("followup", cap=1) as w:
+        w.say()
+        await w.quiet()
+        w.say()
+
+        refused = w.barrier_with_message()
+        w.barrier()
+        await w.finish_all()
+
+    assert w.dropped == [refused]
+    assert w.hall.passed[ALICE] == 1
+
+
+async def test_a_barrier_that_fails_ends_everything() -> None:
+    async def fail() -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ExceptionGroup) as failure:
+        async with world() as w:
+            w.lanes.barrier(ALICE, fail)
+            await w.quiet()
+    assert failure.group_contains(ZeroDivisionError)
+
+
+async def test_a_session_can_have_a_mode_of_its_own() -> None:
+    modes: dict[str, Mode] = {BOB: "followup"}
+    async with world("steer", mode_of=modes.get) as w:
+        for session in (ALICE, BOB):
+            w.say(session)
+        await w.quiet()
+        steers, _ = w.say(ALICE), w.say(BOB)
+        assert (w.hall.claim(ALICE), w.hall.claim(BOB)) == ([steers], [])
+
+        modes[BOB] = "steer"
+        assert len(w.hall.claim(BOB)) == 1
+
+
+async def test_a_message_from_after_the_end_of_a_session_is_not_collected_with_those_from_before_it() -> None:
+    ended: list[int] = []
+    async with world("collect", apart=lambda earlier, later: earlier.seq < ended[0] <= later.seq) as w:
+        w.say()
+        await w.quiet()
+        before, also_before, after = w.say(), w.say(), w.say()
+        ended.append(after.seq)
+        await w.finish_all()
+
+    assert [control.items for control in w.hall.done[1:]] == [[before, also_before], [after]]
+
+
+async def test_a_message_from_after_the_end_of_a_session_does_not_steer() -> None:
+    ended: list[int] = []
+    async with world(apart=lambda earlier, later: earlier.seq < ended[0] <= later.seq) as w:
+        ended.append(10**9)
+        w.say()
+        await w.quiet()
+        before, after = w.say(), w.say()
+        ended[0] = after.seq
+
+        assert w.hall.claim(ALICE) == [before]
+        await w.finish()
+        assert w.hall.running[ALICE].items == [after]
+
+
+@pytest.mark.parametrize("origin", ["reminder", "heartbeat"])
+async def test_what_we_say_to_ourselves_has_a_turn_of_its_own(origin: Origin) -> None:
+    for mode in ("steer", "collect", "interrupt", "followup"):
+        async with world(mode) as w:
+            first = w.say()
+            await w.quiet()
+            ours = w.say(origin=origin)
+            assert w.hall.claim(ALICE) == []
+            await w.finish()
+            w.clock.advance(QUIET)
+            await w.quiet()
+            theirs = w.say()
+            assert w.hall.claim(ALICE) == []
+            await w.finish_all()
+
+        assert [control.items for control in w.hall.done] == [[first], [ours], [theirs]], mode
+        assert (w.dropped, w.hall.cut) == ([], [])
+
+
+async def test_a_reminder_waits_however_many_wait_already_and_nothing_takes_its_place() -> None:
+    async with world("interrupt", cap=1) as w:
+        first = w.say()
+        await w.quiet()
+        reminders = [w.say(origin="reminder") for _ in range(3)]
+        newest = w.say()
+        await w.finish_all()
+
+    assert [control.items for control in w.hall.cut] == [[first]]
+    assert [control.items for control in w.hall.done] == [*([one] for one in reminders), [newest]]
+    assert w.dropped == []
+
+
+What = Literal[
+    "say", "album", "piped", "reminder", "barrier", "new", "yield", "quiet", "time", "claim", "finish", "stop"
+]
+Step = tuple[What, str, str]
 STEPS = st.tuples(
-    st.sampled_from(["say", "say", "say", "album", "piped", "yield", "quiet", "time", "claim", "finish", "stop"]),
+    st.sampled_from(["say", "say", *get_args(What)]),
     st.sampled_from([ALICE, BOB]),
     st.sampled_from(["C1", "C2"]),
 )
@@ -430,12 +677,25 @@ STEPS = st.tuples(
 
 async def _play(mode: Mode, cap: int, steps: list[Step]) -> None:
     said: list[Waiting] = []
+    reminders: list[Waiting] = []
+    barriers: Counter[str] = Counter()
+    epochs: dict[int, int] = {}
     async with world(mode, cap) as w:
         for what, session, chat in steps:
             match what:
                 case "say" | "album" | "piped":
                     album = f"{session} {chat}" if what == "album" else None
                     said.append(w.say(session, chat=chat, album=album, piped=what == "piped"))
+                case "reminder":
+                    said.append(w.say(session, chat=chat, origin="reminder"))
+                    reminders.append(said[-1])
+                case "barrier":
+                    w.barrier(session)
+                    barriers[session] += 1
+                case "new":
+                    dropped = len(w.dropped)
+                    said.append(w.barrier_with_message(session, chat=chat))
+                    barriers[session] += len(w.dropped) == dropped
                 case "claim":
                     w.hall.claim(session)
                 case "finish":
@@ -448,8 +708,15 @@ async def _play(mode: Mode, cap: int, steps: list[Step]) -> None:
                     await w.quiet()
                 case "yield":
                     await asyncio.sleep(0)
-            assert all(w.lanes.waiting(s) <= cap + 1 for s in (ALICE, BOB))
-            assert all(w.lanes.waiting(s) <= cap for s in w.hall.running)
+            epochs |= {item.seq: barriers[session] for item in said if item.seq not in epochs}
+            most = cap + len(reminders)
+            assert all(w.lanes.waiting(s) <= most + 1 for s in (ALICE, BOB))
+            assert all(w.lanes.waiting(s) <= most for s in w.hall.running)
+    assert w.hall.passed == barriers
+    for control in (*w.hall.done, *w.hall.cut):
+        if control.turn in w.hall.epochs:
+            assert {epochs[item.seq] for item in control.items} == {w.hall.epochs[control.turn]}
+    assert not set(seqs(w.dropped)) & set(seqs(reminders))
     answered = [item for control in w.hall.done for item in control.items]
     cut = [item for control in w.hall.cut for item in control.items]
     ends = Counter(seqs(answered, cut, w.stopped, w.dropped))
@@ -458,11 +725,15 @@ async def _play(mode: Mode, cap: int, steps: list[Step]) -> None:
 
 
 def assert_in_order(items: list[Waiting]) -> None:
-    """What one chat said to one session is answered in the order in which it was said; only albums join earlier ones."""
-    by_place: dict[tuple[str, Chat], list[int]] = {}
+    """What one chat said to one session is answered in the order in which it was said; only albums join earlier ones.
+
+    What we say to ourselves has an order of its own: messages are collected past a reminder.
+    """
+    by_place: dict[tuple[str, Chat, Origin], list[int]] = {}
     for item in items:
         if item.message.album is None:
-            by_place.setdefault((item.route.session, item.message.chat), []).append(item.seq)
+            place = (item.route.session, item.message.chat, item.message.origin)
+            by_place.setdefault(place, []).append(item.seq)
     assert all(found == sorted(found) for found in by_place.values())
 
 

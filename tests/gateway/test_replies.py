@@ -38,7 +38,8 @@ async def test_a_long_reply_is_split_off_the_event_loop_and_a_short_one_where_it
 ) -> None:
     chat = Watched()
     replies = Replies(lambda platform, account: chat, threads, tmp_path)
-    asked = Waiting(1, chat.say("tell me"), Route("main", "S", Audience("owner"), "test"))
+    message = chat.say("tell me")
+    asked = Waiting(1, message, Route("main", "S", Audience("owner"), "test"), message.sent_at)
     control = Control("T", [asked])
 
     short = await replies.parts(control, "short", [], workspace=tmp_path)

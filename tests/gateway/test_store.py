@@ -269,11 +269,12 @@ async def test_an_ignored_message_whose_text_is_forgotten_can_still_be_addressed
 
 
 async def test_a_session_keeps_its_id_for_its_key(store: Store) -> None:
-    first = await store.open_session(SESSION, agent="main", new_id="S-1")
-    second = await store.open_session(SESSION, agent="main", new_id="S-2")
-    other = await store.open_session("another", agent="main", new_id="S-3")
+    rows = store.conversations
+    first = await rows.open(SESSION, agent="main", shelf="owner", kind="private", new_id="S-1")
+    second = await rows.open(SESSION, agent="main", shelf="owner", kind="private", new_id="S-2")
+    other = await rows.open("another", agent="main", shelf="owner", kind="private", new_id="S-3")
 
-    assert (first, second, other) == ("S-1", "S-1", "S-3")
+    assert (first.id, second.id, other.id) == ("S-1", "S-1", "S-3")
 
 
 async def test_what_waits_is_counted(store: Store) -> None:

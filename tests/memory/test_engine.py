@@ -18,7 +18,7 @@ from memory.embedders.base import Embedder, Kind
 from memory.engine import Memory
 from memory.errors import EmbedderUnavailable
 from memory.shelves import Audience
-from memory.testing import WordEmbedder
+from memory.testing import FakeClock, WordEmbedder
 from tests.memory.index.notes import OWNERS, Notes, consistent, degraded, embedded, found, opened, until
 
 if TYPE_CHECKING:
@@ -404,7 +404,7 @@ from pathlib import Path
 from memory.clock import SystemClock, zone_named
 from memory.engine import Memory
 from memory.shelves import Audience
-from memory.testing import WordEmbedder
+from memory.testing import FakeClock, WordEmbedder
 async def main():
     clock = SystemClock(zone_named("UTC"))
     database, workspace = Path({str(notes.database)!r}), Path({str(notes.workspace)!r})
@@ -472,3 +472,22 @@ async def test_ten_agents_share_one_embedder(tmp_path: Path) -> None:
             assert await found(memory, f"number{n}") == ["a.md"]
 
     await asyncio.gather(*(live(n, notes) for n, notes in enumerate(houses)))
+
+
+async def test_what_is_purged_is_in_no_byte_of_the_index(tmp_path: Path) -> None:
+    workspace, database = tmp_path / "workspace", tmp_path / "memory.sqlite"
+    note = workspace / "MEMORY.md"
+    workspace.mkdir()
+    note.write_text("- the xylophonist is called Quirrel\n- tea at four\n", encoding="utf-8")
+    memory = await Memory.open(database, workspace, embedder=WordEmbedder(), clock=FakeClock())
+    await memory.index()
+    note.write_text("- tea at four\n", encoding="utf-8")
+
+    await memory.purge()
+    answer = await memory.search("xylophonist Quirrel", Audience("owner"))
+    await memory.close()
+
+    assert not any("Quirrel" in result.snippet for result in answer.results)
+    kept = b"".join(path.read_bytes() for path in tmp_path.glob("memory.sqlite*")).lower()
+    assert b"quirrel" not in kept
+    assert b"xylophon" not in kept

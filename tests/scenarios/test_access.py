@@ -233,14 +233,15 @@ async def test_a_migrated_group_keeps_its_session_and_its_memory_also_after_a_re
         chat.happen(in_group("before"))
         await chat.heard()
         key = f"agent:main:telegram:main:group:{GROUP}"
-        session = await gateway.store.open_session(key, agent="main", new_id="none yet")
+        session = await gateway.store.conversations.of(key)
         moved = Migration(Chat("telegram", "main", GROUP), Chat("telegram", "main", new))
         chat.happen(moved, moved, in_group("after", chat_id=new))
         assert (await chat.heard()).chat.id == new
     async with house.open(again, model=model) as gateway:
         again.happen(in_group("later", chat_id=new))
         assert (await again.heard()).chat.id == new
-        assert await gateway.store.open_session(key, agent="main", new_id="none yet") == session
+        found = await gateway.store.conversations.of(key)
+        assert session is not None and found is not None and found.id == session.id
 
     assert notes(house.workspace, f"groups/telegram-{GROUP}") == "before\nafter\nlater\n"
     assert [folder.name for folder in (house.workspace / "groups").iterdir()] == [f"telegram-{GROUP}"]
@@ -266,11 +267,10 @@ async def test_one_human_on_two_platforms_has_one_memory_and_a_conversation_on_e
         slack.say("from there", chat_id="D9", sender="U3")
         await slack.heard()
         keys = (f"agent:main:telegram:main:direct:{ANA}", "agent:main:slack:team:direct:U3")
-        sessions = {await gateway.store.open_session(key, agent="main", new_id="none yet") for key in keys}
+        sessions = [await gateway.store.conversations.of(key) for key in keys]
 
     assert notes(house.workspace, "people/ana") == "from here\nfrom there\n"
-    assert len(sessions) == 2
-    assert "none yet" not in sessions
+    assert len({session.id for session in sessions if session is not None}) == 2
 
 
 @pytest.mark.parametrize(("scope", "follows"), [("main", True), ("per-chat", False)])

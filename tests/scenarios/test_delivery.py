@@ -328,7 +328,7 @@ async def test_a_clock_that_was_set_back_silences_no_chat_for_longer_than_a_day(
 
     earlier = FakeClock(clock.now() - timedelta(days=365))
     async with house.open(chat, model=ScriptedModel(), clock=earlier):
-        await until(lambda: earlier.sleeping == 1)
+        await until(lambda: earlier.sleeping == 2)
         earlier.advance(86_400)
         assert (await chat.heard()).text == "HELLO"
 

@@ -316,7 +316,7 @@ async def test_an_album_is_one_turn_with_all_its_captions_each_beside_its_photo(
     async with house.open(chat, model=model, clock=clock) as gateway:
         chat.happen(first, second)
         await chat.until(lambda: gateway.lanes.running(KEY))
-        await until(lambda: clock.sleeping == 1)
+        await until(lambda: clock.sleeping == 2)  # the schedule, and the album
         chat.happen(third)  # a little later than the others
         await waits(chat, gateway, 1)
         clock.advance(0.5)
@@ -335,7 +335,7 @@ async def test_an_album_is_one_turn_with_all_its_captions_each_beside_its_photo(
 
 
 async def waits_for_quiet(gateway: Gateway, clock: FakeClock) -> None:
-    await until(lambda: gateway.lanes.waiting(KEY) == 0 and clock.sleeping == 1)
+    await until(lambda: gateway.lanes.waiting(KEY) == 0 and clock.sleeping == 2)
 
 
 async def test_an_album_does_not_steer_a_running_turn(house: House, chat: FakeAdapter) -> None:

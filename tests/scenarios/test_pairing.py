@@ -140,8 +140,7 @@ async def test_an_approved_owner_goes_on_with_the_owners_conversation(
         chat.say("it is me", chat_id=STRANGER, sender=STRANGER)
         await chat.heard()
 
-        found = await gateway.store.open_session("agent:main:main", agent="main", new_id="none yet")
-        assert found != "none yet"
+        assert await gateway.store.conversations.of("agent:main:main") is not None
     assert "canary" in str(model.requests[-1])
 
 

@@ -1,7 +1,6 @@
 """A turn from the chat's side: failures become one plain sentence, and the next message works."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -22,7 +21,6 @@ from agents.errors import (
 from agents.testing import Broken, Held, Say, ScriptedModel, Step, call
 from agents.window import LEFT_OUT
 from gateway.app import Gateway
-from gateway.conversation import Agent
 from gateway.progress import LONGEST_TURN_SECONDS, STALL_SECONDS
 from memory.testing import FakeClock
 from tests.scenarios.conftest import ANA, GROUP, OWNER, House, until
@@ -43,10 +41,6 @@ def context_of(request: Request) -> str:
     """The circumstances of the last message of a request."""
     texts = [str(block["text"]) for block in request.messages[-1].content]
     return next(text for text in reversed(texts) if "Today's note:" in text)
-
-
-def with_small_window(agent: Agent) -> Agent:
-    return replace(agent, window_tokens=21_000)  # of which 20,000 are kept free
 
 
 ERRORS = [
@@ -71,7 +65,10 @@ async def test_a_model_that_fails_is_told_in_one_plain_sentence_and_the_next_mes
         await chat.until(lambda: any(s.phase == "done" and s.message_ids == (first.id,) for s in chat.shown))
         assert await answered(chat, "and now?") == "AND NOW?"
 
-    assert (notice.purpose, notice.text) == ("notice", error.sentence)
+    told = error.sentence
+    if isinstance(error, ContextOverflow):
+        told += " So I begin a new one: please ask again, and say what I need to know for it."
+    assert (notice.purpose, notice.text) == ("notice", told)
     assert [text for role, text in house.conversation() if role == "assistant"] == ["AND NOW?"]
     assert "sk-ant-secret" not in house.transcript()
     assert house.outcomes() == {"hello": "failed", "and now?": "replied"}
@@ -95,7 +92,7 @@ async def test_an_overloaded_model_is_asked_again_and_its_half_answer_is_not_rep
     model = ScriptedModel(Broken("Half an", overloaded), "barrier", "The whole answer.")
     async with house.open(chat, model=model, clock=clock):
         say(chat, "hello")
-        await until(lambda: len(model.requests) == 1 and clock.sleeping >= 3)  # watchdog, sign of life, retry
+        await until(lambda: len(model.requests) == 1 and clock.sleeping >= 4)  # schedule, watchdog, sign of life, retry
         clock.advance(29)
         say(chat, "barrier", sender=ANA)
         assert (await chat.heard()).text == "barrier"
@@ -111,7 +108,7 @@ async def test_a_model_that_goes_quiet_is_given_up_and_the_next_message_works(ho
     async with house.open(chat, model=ScriptedModel(held), clock=clock):
         say(chat, "hello")
         await held.begun.wait()
-        await until(lambda: clock.sleeping >= 2)
+        await until(lambda: clock.sleeping >= 3)
         clock.advance(STALL_SECONDS)
 
         notice = await chat.heard()
@@ -130,7 +127,7 @@ async def test_a_turn_that_makes_progress_is_given_up_after_an_hour_and_not_befo
         say(chat, "work")
         for step in steps:
             await step.begun.wait()
-            await until(lambda: clock.sleeping >= 2)
+            await until(lambda: clock.sleeping >= 3)
             assert chat.sent == []
             clock.advance(pause)
             if step is not steps[-1]:
@@ -151,18 +148,32 @@ async def test_a_fault_of_ours_is_told_too_and_the_next_message_works(house: Hou
         assert await answered(chat, "and now?") == "fine"
 
 
-async def test_a_conversation_that_has_become_too_long_loses_its_oldest_turns_for_good(
+def turns(*steps: Step, summary: Step = "A summary.") -> tuple[ScriptedModel, list[Request]]:
+    """Return a model that answers turns with its steps, and whoever sums up with a summary; and the requests of turns."""
+    left, asked = list(steps), list[Request]()
+
+    def answer(request: Request) -> Step:
+        if not any(tool.name == "read" for tool in request.tools):
+            return "NO_REPLY" if request.tools else summary
+        asked.append(request)
+        return left.pop(0)
+
+    return ScriptedModel(otherwise=answer), asked
+
+
+async def test_a_conversation_that_has_become_too_long_and_cannot_be_summed_up_loses_its_oldest_turns_for_good(
     house: House, chat: FakeAdapter
 ) -> None:
     old = "word " * 600
-    model = ScriptedModel("one", "two", ContextOverflow("too long"), "three", "four")
-    async with house.open(chat, model=model, change=with_small_window):
+    broken = ModelUnavailable("down", retry_after_seconds=3_600)
+    model, requests = turns("one", "two", ContextOverflow("too long"), "three", "four", summary=broken)
+    async with house.open(chat, model=model):
         for text in (f"first {old}", f"second {old}", "third", "fourth"):
             say(chat, text)
             await chat.heard()
 
-    texts = [str(request.messages) for request in model.requests]
-    assert ["first" in text for text in texts] == [True, True, True, False, False]
+    texts = [str(request.messages) for request in requests]
+    assert ["first word" in text for text in texts] == [True, True, True, False, False]
     assert LEFT_OUT in texts[3]
     assert [message.text for message in chat.sent] == ["one", "two", "three", "four"]
     assert texts[4].count(LEFT_OUT) == 1
@@ -171,15 +182,17 @@ async def test_a_conversation_that_has_become_too_long_loses_its_oldest_turns_fo
 async def test_a_request_that_was_over_the_budget_is_made_smaller_before_the_server_refuses_one(
     house: House, chat: FakeAdapter
 ) -> None:
-    old = "word " * 600
-    full = Say("two", usage=Usage(input_tokens=900, output_tokens=200))
-    model = ScriptedModel("one", full, Say("three", usage=Usage(500, 10)), "four")
-    async with house.open(chat, model=model, change=with_small_window):
+    old = "word " * 12_000
+    full = Say("two", usage=Usage(input_tokens=180_000, output_tokens=200))
+    model, requests = turns(Say("one", usage=Usage(900)), full, Say("three", usage=Usage(900, 10)), "four")
+    async with house.open(chat, model=model):
         for text in (f"first {old}", f"second {old}", "third", "fourth"):
             say(chat, text)
             await chat.heard()
 
-    assert ["first" in str(request.messages) for request in model.requests] == [True, True, False, False]
+    texts = [str(request.messages) for request in requests]
+    assert ["first word" in text for text in texts] == [True, True, False, False]
+    assert "A summary." in texts[2]
     assert house.transcript().count('"type":"compaction"') == 1
 
 
@@ -248,11 +261,11 @@ async def test_the_chat_shows_that_work_goes_on_until_the_answer_is_there(house:
     async with house.open(chat, model=ScriptedModel(held), clock=clock):
         asked = say(chat, "work")
         await held.begun.wait()
-        await until(lambda: clock.sleeping >= 2)
+        await until(lambda: clock.sleeping >= 3)
         assert chat.shown == []
         clock.advance(0.5)
         await chat.until(lambda: len(chat.shown) == 1)
-        await until(lambda: clock.sleeping >= 2)
+        await until(lambda: clock.sleeping >= 3)
         clock.advance(4)
         await chat.until(lambda: len(chat.shown) == 2)
         held.go.set()

@@ -1,13 +1,13 @@
 -- name: inbox_insert
 INSERT INTO inbox (platform, account, chat, message_id, thread, session, state, outcome, turn, attempts,
-                   received_at, closed_at, message)
+                   received_at, closed_at, message, origin)
 VALUES (:platform, :account, :chat, :message_id, :thread, :session, :state, :outcome, :turn, :turn IS NOT NULL,
-        :now, CASE WHEN :state = 'closed' THEN :now END, :message)
+        :now, CASE WHEN :state = 'closed' THEN :now END, :message, :origin)
 ON CONFLICT (platform, account, chat, message_id) DO NOTHING
 RETURNING seq
 
 -- name: inbox_find
-SELECT seq, state, session FROM inbox
+SELECT seq, state, session, received_at FROM inbox
 WHERE platform = :platform AND account = :account AND chat = :chat AND message_id = :message_id
 
 -- name: inbox_take_up_ignored
@@ -18,21 +18,51 @@ WHERE seq = :seq AND state = 'ignored'
 UPDATE inbox SET message = :message WHERE seq = :seq AND state IN ('received', 'ignored')
 
 -- name: inbox_open
-SELECT seq, session, turn, attempts, message FROM inbox
-WHERE state IN ('received', 'running') AND received_at >= :since ORDER BY seq
+SELECT seq, session, turn, attempts, message, received_at, confirmed FROM inbox
+WHERE state IN ('received', 'running') AND (received_at >= :since OR confirmed > 0 OR origin = 'reminder')
+ORDER BY seq
+
+-- name: inbox_old
+SELECT seq FROM inbox
+WHERE state IN ('received', 'running') AND received_at < :since AND confirmed = 0 AND origin = 'chat'
 
 -- name: inbox_drop_old
 UPDATE inbox SET state = 'closed', outcome = 'dropped', closed_at = :now
-WHERE state IN ('received', 'running') AND received_at < :since
+WHERE state IN ('received', 'running') AND received_at < :since AND confirmed = 0 AND origin = 'chat'
+
+-- name: inbox_drop_heartbeats
+UPDATE inbox SET state = 'closed', outcome = 'dropped', closed_at = :now
+WHERE state IN ('received', 'running') AND origin = 'heartbeat'
 
 -- name: inbox_newest_chat
 SELECT platform, account, chat, thread FROM inbox
-WHERE session IN (SELECT value FROM json_each(:sessions)) AND state <> 'ignored' ORDER BY seq DESC LIMIT 1
+WHERE session IN (SELECT value FROM json_each(:sessions)) AND state <> 'ignored' AND origin = 'chat'
+ORDER BY seq DESC LIMIT 1
+
+-- name: inbox_last_chat
+SELECT platform, account, chat, thread, session FROM inbox
+WHERE session IN (SELECT value FROM json_each(:sessions)) AND state <> 'ignored' AND origin = 'chat'
+ORDER BY platform = 'terminal', seq DESC LIMIT 1
 
 -- name: inbox_start
 UPDATE inbox SET state = 'running', turn = :turn, attempts = attempts + 1
 WHERE seq = :seq AND state IN ('received', 'running')
-RETURNING seq, session, turn, attempts, message
+RETURNING seq, session, turn, attempts, message, received_at, confirmed
+
+-- name: inbox_of_turn
+SELECT seq FROM inbox WHERE turn = :turn
+
+-- name: inbox_confirm
+UPDATE inbox SET confirmed = 1 WHERE seq = :seq AND confirmed = 0
+
+-- name: inbox_withhold
+UPDATE inbox SET confirmed = 2 WHERE seq = :seq AND confirmed = 1 AND state = 'received' AND NOT EXISTS (
+    SELECT 1 FROM sessions WHERE key = inbox.session AND opened_by = inbox.seq
+)
+
+-- name: inbox_close_command
+UPDATE inbox SET state = 'closed', outcome = iif(confirmed = 2, 'stopped', 'replied'), closed_at = :now
+WHERE seq = :seq AND state = 'received' AND (:closes OR confirmed = 2)
 
 -- name: inbox_close
 UPDATE inbox SET state = 'closed', outcome = :outcome, closed_at = :now

@@ -32,8 +32,3 @@ SELECT wrong, locked_until FROM pairing_guesses
 
 -- name: guesses_set
 UPDATE pairing_guesses SET wrong = :wrong, locked_until = :locked_until
-
--- name: session_open
-INSERT INTO sessions (key, id, agent, created_at) VALUES (:key, :id, :agent, :now)
-ON CONFLICT (key) DO UPDATE SET key = key -- changes nothing, so that RETURNING gives the row that is there
-RETURNING id

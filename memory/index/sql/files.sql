@@ -71,3 +71,9 @@ SELECT
     (SELECT count(*) FROM files WHERE problem IS NULL) AS files,
     (SELECT coalesce(sum(count), 0) FROM totals WHERE kind = 'chunk') AS chunks,
     (SELECT coalesce(sum(count), 0) FROM totals WHERE kind = 'entry') AS entries
+
+-- name: chunks_fts_optimize
+INSERT INTO chunks_fts (chunks_fts) VALUES ('optimize') -- what was deleted stays in the words' segments until they are merged
+
+-- name: entries_fts_optimize
+INSERT INTO entries_fts (entries_fts) VALUES ('optimize')

@@ -1,0 +1,86 @@
+"""Excerpts of past conversations: the messages around one of them, tool results cut short. Pure."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from agents.base import Block
+from agents.entries import Entry, MessageRecord, redacted
+from agents.past import Excerpt, Line, words_of_agent, words_of_people
+
+_TOOL_CHARACTERS = 800
+_ARGUMENT_CHARACTERS = 200
+
+
+def excerpt(shelf: str, entries: Iterable[Entry], *, entry: str | None, before: int, after: int) -> Excerpt:
+    """Return the message `entry`, or the first one, with so many messages before and after it, redactions applied.
+
+    Without lines where there is no such message. What one entry says counts as one message.
+    """
+    messages = [lines for each in redacted(entries) if (lines := list(_lines(each)))]
+    at = next((n for n, lines in enumerate(messages) if entry in (None, lines[0].entry)), None)
+    if at is None:
+        return Excerpt(shelf, ())
+    first, last = max(0, at - before), min(len(messages), at + after + 1)
+    return Excerpt(
+        shelf,
+        tuple(line for lines in messages[first:last] for line in lines),
+        sum(len(lines) for lines in messages[first:at]),
+        messages[first - 1][0].entry if first else None,
+        messages[last][0].entry if last < len(messages) else None,
+    )
+
+
+def narrowed(found: Excerpt, fits: Sequence[bool]) -> Excerpt:
+    """Return an excerpt with those lines only that may be shown, which are all that stand between two of them."""
+    kept = [n for n, shown in enumerate(fits) if shown]
+    first, last = kept[0], kept[-1]
+    return replace(
+        found,
+        lines=found.lines[first : last + 1],
+        at=found.at - first,
+        earlier=found.lines[first - 1].entry if first else found.earlier,
+        later=found.lines[last + 1].entry if last + 1 < len(found.lines) else found.later,
+    )
+
+
+def shortened(text: str, most: int) -> str:
+    """Return a text of at most about `most` characters: head and tail of one that is longer, and how much is left out."""
+    if len(text) <= most:
+        return text
+    tail = most // 3
+    head = most - tail
+    return f"{text[:head]}\n[… {len(text) - most} characters left out …]\n{text[-tail:]}"
+
+
+def _lines(entry: Entry) -> Iterator[Line]:
+    record = entry.record
+    if not isinstance(record, MessageRecord):
+        return
+    results = "\n".join(_result(block) for block in record.content if block.get("type") == "tool_result")
+    if results:
+        yield Line(entry.id, entry.time, None, None, results)
+    name, words = words_of_people(record) if record.role == "user" else (None, words_of_agent(record))
+    marks = [mark for block in record.content if (mark := _mark(block))]
+    if text := "\n".join([*([words] if words else []), *marks]):
+        yield Line(entry.id, entry.time, record.role, name, text)
+
+
+def _mark(block: Block) -> str:
+    """Return what stands for a block that is not text."""
+    match block:
+        case {"type": "image"}:
+            return "[image]"
+        case {"type": "tool_use", "name": str(name), "input": arguments}:
+            return f"[calls {name} {shortened(json.dumps(arguments, ensure_ascii=False), _ARGUMENT_CHARACTERS)}]"
+    return ""
+
+
+def _result(block: Block) -> str:
+    content = block.get("content")
+    if isinstance(content, str):
+        texts = [content]
+    else:
+        parts = content if isinstance(content, list | tuple) else ()
+        texts = [str(part.get("text", "[image]")) for part in parts if isinstance(part, dict)]
+    return shortened("\n".join(texts), _TOOL_CHARACTERS)

@@ -1,0 +1,189 @@
+"""The command /memory: what is remembered, found and forgotten, for the person whose memory it is."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from gateway.agent import Agent
+from gateway.commands import Call, Command, NotDone
+from gateway.forgetting import Done, Forgetting, Plan
+from gateway.sessions import Threads
+from memory.clock import Clock, day_note
+from memory.errors import FileProblem, PathRefused
+from memory.files import ShelfFiles
+
+SHOWN_CHARACTERS = 1_500
+FOUND = 5
+SHOWN_LINES = 12
+ASKED_FOR = timedelta(minutes=10)
+
+_YES = ("yes", "ja", "oui", "sí", "si", "да", "是", "はい", "예")
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A plan that waits for its yes."""
+
+    plan: Plan
+    until: datetime
+
+
+class MemoryCommands:
+    """`/memory`, `/memory search` and `/memory forget`; a plan to forget waits ten minutes for its yes."""
+
+    def __init__(self, *, agents: Mapping[str, Agent], forgetting: Forgetting, threads: Threads, clock: Clock) -> None:
+        self._agents = agents
+        self._forgetting = forgetting
+        self._threads = threads
+        self._clock = clock
+        self._asked: dict[tuple[str, str], _Asked] = {}
+
+    @property
+    def commands(self) -> dict[str, Command]:
+        """The command, by its name."""
+        usage = "[search WORDS | forget WORDS]"
+        return {"memory": Command("memory", usage, "what I remember; find or forget something", "chat", self._run)}
+
+    async def _run(self, call: Call) -> str:
+        verb, _, words = call.arguments.partition(" ")
+        words = words.strip()
+        match verb.lower():
+            case "":
+                return await self._overview(call)
+            case "search" if words:
+                return await self._search(call, words)
+            case "forget" if words.casefold().rstrip(".!") in _YES:
+                return await self._forget(call)
+            case "forget" if words:
+                return await self._plan(call, words)
+        raise NotDone(
+            "Write `/memory` to see what I keep, `/memory search WORDS` to find something in it, "
+            "or `/memory forget WORDS` to take out every line that holds all of these words."
+        )
+
+    async def _overview(self, call: Call) -> str:
+        agent, audience = self._agents[call.route.agent], call.route.audience
+        files = ShelfFiles(agent.workspace, audience)
+        today = audience.path(day_note(self._clock.now(), self._clock.zone))
+        told = []
+        for title, path in (("Long-term memory", audience.path("MEMORY.md")), ("Today", today)):
+            text = await self._threads(_text_of, files, path)
+            told.append(f"**{title}** (`{path}`)\n\n{_cut(text) if text.strip() else '_nothing yet_'}")
+        return "\n\n".join(told)
+
+    async def _search(self, call: Call, words: str) -> str:
+        memory = self._agents[call.route.agent].memory
+        if memory is None:
+            raise NotDone("My memory cannot be searched: its index can neither be opened nor made; the log says why.")
+        answer = await memory.search(words, call.route.audience, limit=FOUND)
+        told = [
+            f"`{result.path}`, {_line_range(result.start_line, result.end_line)}\n{_quoted(result.snippet)}"
+            for result in answer.results
+        ]
+        if not told:
+            told = ["Nothing in my memory matches."]
+        elif answer.weak:
+            told.insert(0, "Nothing is near that; these may have nothing to do with it.")
+        if answer.degraded is not None:
+            told.append(f"_{answer.degraded}_")
+        return "\n\n".join(told)
+
+    async def _plan(self, call: Call, words: str) -> str:
+        agent = self._agents[call.route.agent]
+        if call.route.audience.kind == "group":
+            raise NotDone("Forgetting is for private chats; my owner can do it there for this group as well.")
+        plan = await self._forgetting.plan(agent, call.route.audience, words, session=call.route.session)
+        now = self._clock.now()
+        self._asked = {key: asked for key, asked in self._asked.items() if asked.until > now}
+        self._asked.pop(self._key(call), None)
+        if plan.is_empty:
+            also = [_not_ours(plan.not_ours)] if plan.not_ours else []
+            also += [f"`{path}` has them in its name; give it another one." for path in plan.names]
+            raise NotDone(" ".join(["I find no line that holds all of these words.", *also]))
+        self._asked[self._key(call)] = _Asked(plan, now + ASKED_FOR)
+        return "\n".join(_shown(plan))
+
+    async def _forget(self, call: Call) -> str:
+        asked = self._asked.pop(self._key(call), None)
+        if asked is None:
+            raise NotDone("Nothing waits for your yes. Write `/memory forget` and the words first.")
+        if asked.until <= self._clock.now():
+            raise NotDone("You asked for that too long ago. Write `/memory forget` with the words again.")
+        agent = self._agents[call.route.agent]
+        done = await self._forgetting.carry_out(asked.plan, agent)
+        return "\n".join(_told(asked.plan, done))
+
+    @staticmethod
+    def _key(call: Call) -> tuple[str, str]:
+        """Name who asks, and where: nobody else may say yes."""
+        return call.route.session, f"{call.message.chat.platform}:{call.message.sender.id}"
+
+
+def _text_of(files: ShelfFiles, path: str) -> str:
+    try:
+        return files.read(path)
+    except (FileProblem, PathRefused):
+        return ""
+
+
+def _cut(text: str) -> str:
+    text = text.strip()
+    return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS].rstrip()} …"
+
+
+def _line_range(first: int, last: int) -> str:
+    return f"line {first}" if first == last else f"lines {first}–{last}"
+
+
+def _quoted(text: str) -> str:
+    return "\n".join(f"> {line}" for line in text.split("\n"))
+
+
+def _shown(plan: Plan) -> list[str]:
+    """Say what would go, and how to agree."""
+    lines = [f"These lines hold all of these words ({plan.words}):", ""]
+    samples = [(f"`{found.path}`", line) for found in plan.files for line in found.lines]
+    for session in plan.sessions:
+        samples += [(f"our conversation of {said.time:%Y-%m-%d}", said.lines[0]) for said in session.said]
+    samples += [("a reminder", text) for text in plan.reminders]
+    lines += [f"- {where}: {_sample(line)}" for where, line in samples[:SHOWN_LINES]]
+    if len(samples) > SHOWN_LINES:
+        lines.append(f"- and {len(samples) - SHOWN_LINES} more")
+    if plan.traces:
+        lines.append(f"- {_count(plan.traces, 'message')} that I still keep as sent or received")
+    if plan.not_ours:
+        lines += ["", _not_ours(plan.not_ours)]
+    return [*lines, "", "Write `/memory forget yes` within ten minutes, and I take them out for good."]
+
+
+def _told(plan: Plan, done: Done) -> list[str]:
+    """Say what went, and what is left where."""
+    went = [
+        f"{_count(done.lines, 'line')} of files",
+        f"what {_count(done.messages, 'message')} of our conversations said",
+        f"the text of {_count(done.traces, 'stored message')}",
+    ]
+    if done.reminders:
+        went.insert(2, _count(done.reminders, "reminder"))
+    *first, last = went
+    lines = [f"Gone: {', '.join(first)}, and {last}. I will not find or read it again.", "", "What is left:", ""]
+    lines += [f"- `{path}` could not be changed; look at its permissions" for path in done.failed]
+    if plan.not_ours:
+        lines.append(f"- {_not_ours(plan.not_ours)}")
+    lines += [f"- {where}" for where in done.left]
+    return lines
+
+
+def _not_ours(paths: Sequence[str]) -> str:
+    named = ", ".join(f"`{path}`" for path in paths[:3])
+    more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
+    return f"{named}{more} {'has' if len(paths) == 1 else 'have'} it too, and I never change such files; edit them yourself."
+
+
+def _sample(line: str) -> str:
+    line = " ".join(line.split())
+    return line if len(line) <= 120 else f"{line[:119]}…"
+
+
+def _count(count: int, noun: str) -> str:
+    return f"1 {noun}" if count == 1 else f"{count} {noun}s"

@@ -1,0 +1,143 @@
+"""The commands that set how a conversation is answered, and say what it used: /model /think /queue /usage."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import get_args
+
+from agents.base import Usage
+from agents.prices import list_price
+from gateway.agent import Agent
+from gateway.commands import Call, Command, NotDone
+from gateway.lanes import Mode
+from gateway.sessions import Sessions
+from gateway.store.usage import UsageRows, Used
+from gateway.thinking import THINKING
+from memory.clock import Clock, user_day
+
+_DEFAULT = "default"
+_LONGEST_NAME = 120
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsCommands:
+    """What people set for a conversation holds over its resets and restarts, until it is set to `default` again."""
+
+    sessions: Sessions
+    usage: UsageRows
+    agents: Mapping[str, Agent]
+    clock: Clock
+    mode: Mode
+
+    @property
+    def commands(self) -> dict[str, Command]:
+        """The commands, by name."""
+        levels, modes = " | ".join(THINKING), " | ".join(get_args(Mode))
+        commands = (
+            Command("model", f"[NAME | {_DEFAULT}]", "which model answers in this conversation", "chat", self._model),
+            Command("think", f"[{levels} | {_DEFAULT}]", "how long I think before I answer", "chat", self._think),
+            Command("queue", f"[{modes} | {_DEFAULT}]", "what I do with messages while I work", "chat", self._queue),
+            Command("usage", "", "tokens and cost of this conversation and this month", "chat", self._usage),
+        )
+        return {command.name: command for command in commands}
+
+    async def _model(self, call: Call) -> str:
+        agent, settings = self._agents_of(call), self.sessions.settings(call.route.session)
+        name = call.arguments
+        if not name:
+            now = settings.model or agent.model.name
+            return f"`{now}` answers here{'' if settings.model is None else f', instead of `{agent.model.name}`'}."
+        _owners_alone(call, "which model answers")
+        if name.lower() == _DEFAULT:
+            await self.sessions.set_settings(call.route, replace(settings, model=None))
+            return f"`{agent.model.name}` answers here from the next message on."
+        if len(name.split()) > 1 or len(name) > _LONGEST_NAME:
+            raise NotDone("That is no name of a model. Write it as its provider does, such as `claude-haiku-5-5`.")
+        await self.sessions.set_settings(call.route, replace(settings, model=name))
+        return f"`{name}` answers here from the next message on. `/model {_DEFAULT}` brings `{agent.model.name}` back."
+
+    async def _think(self, call: Call) -> str:
+        settings = self.sessions.settings(call.route.session)
+        level = call.arguments.lower()
+        if not level:
+            return f"Thinking is {settings.thinking or 'off'} here. It can be {_choices(THINKING)}."
+        _owners_alone(call, "how long I think")
+        if level != _DEFAULT and level not in THINKING:
+            raise NotDone(f"I do not know {call.arguments!r}. Thinking can be {_choices(THINKING)}.")
+        await self.sessions.set_settings(call.route, replace(settings, thinking=None if level == _DEFAULT else level))
+        return f"Thinking is {'off' if level == _DEFAULT else level} from the next message on."
+
+    async def _queue(self, call: Call) -> str:
+        settings = self.sessions.settings(call.route.session)
+        wanted = call.arguments.lower()
+        modes: Sequence[Mode] = get_args(Mode)
+        if not wanted:
+            return f"{_told(settings.queue or self.mode)} It can be {_choices(modes)}."
+        _owners_alone(call, "what happens to messages")
+        mode = next((mode for mode in modes if mode == wanted), None)
+        if mode is None and wanted != _DEFAULT:
+            raise NotDone(f"I do not know {call.arguments!r}. It can be {_choices(modes)}.")
+        await self.sessions.set_settings(call.route, replace(settings, queue=mode))
+        return _told(mode or self.mode)
+
+    async def _usage(self, call: Call) -> str:
+        agent, row = self._agents_of(call), await self.sessions.current(call.route.session)
+        here = await self.usage.of_session(agent.id, row.id) if row is not None else []
+        lines = [f"- This conversation: {_sum(agent, here)}"]
+        if call.standing == "owner" and call.message.kind == "private":
+            month = await self.usage.of_month(agent.id, user_day(self.clock.now(), self.clock.zone))
+            lines.append(f"- This month, everything that `{agent.id}` did: {_sum(agent, month)}")
+            if len(month) > 1:
+                lines += [f"  - {used.model}: {_sum(agent, [used])}" for used in month]
+        return "\n".join(lines)
+
+    def _agents_of(self, call: Call) -> Agent:
+        return self.agents[call.route.agent]
+
+
+def _owners_alone(call: Call, what: str) -> None:
+    if call.standing != "owner":
+        raise NotDone(f"Only my owner chooses {what}.")
+
+
+def _told(mode: Mode) -> str:
+    """Say what a mode does."""
+    return {
+        "steer": "While I work, I take your messages into the work that runs (`steer`).",
+        "collect": "While I work, your messages wait, and I answer them together (`collect`).",
+        "followup": "While I work, your messages wait, and I answer one after the other (`followup`).",
+        "interrupt": "While I work, a new message stops me, and I answer that one (`interrupt`).",
+    }[mode]
+
+
+def _choices(names: Sequence[str] | Mapping[str, object]) -> str:
+    *first, last = [f"`{name}`" for name in names]
+    return f"{', '.join(first)} or {last}"
+
+
+def _sum(agent: Agent, used: Sequence[Used]) -> str:
+    """Say what calls came to: how many, tokens in and out, the cached share, the cost."""
+    calls = sum(one.calls for one in used)
+    if not calls:
+        return "nothing yet"
+    usage = sum((one.usage for one in used), Usage())
+    read = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens
+    cached = f" ({usage.cache_read_tokens / read:.0%} of it from the cache)" if read else ""
+    told = (
+        f"{calls:,} {'call' if calls == 1 else 'calls'}, {read:,} tokens read{cached}, {usage.output_tokens:,} written"
+    )
+    return f"{told}, {_cost(agent, used)}"
+
+
+def _cost(agent: Agent, used: Sequence[Used]) -> str:
+    paid = [one for one in used if one.usage != Usage()]
+    if not paid:
+        return "no cost"
+    prices = [
+        (agent.price if agent.price and one.model == agent.model.name else list_price(one.model), one) for one in paid
+    ]
+    unknown = sorted({one.model for price, one in prices if price is None})
+    dollars = sum(price.of(one.usage) for price, one in prices if price is not None)
+    if unknown and not dollars:
+        return f"cost unknown: I have no price for {', '.join(unknown)}"
+    more = f" without {', '.join(unknown)}, which I have no price for" if unknown else ""
+    return f"about ${dollars:.2f}{more}"
