@@ -33,6 +33,13 @@ def build_model(config: ModelConfig, clock: Clock, *, demo: bool) -> tuple[Model
     return AnthropicModel(config.name, config.api_key.get_secret_value(), config.base_url, clock=clock), None
 
 
+def _price(model: ModelConfig) -> Price | None:
+    """Return what tokens cost by the configuration, None where it leaves that to the list prices."""
+    if model.input_price is None or model.output_price is None:
+        return None
+    return Price(model.input_price, model.output_price)
+
+
 def build_agent(agent_id: str, whole: Config, home: Home, clock: Clock, *, demo: bool) -> Agent:
     """Return an agent, its workspace made where it is missing."""
     config = whole.agents[agent_id]
@@ -52,7 +59,7 @@ def build_agent(agent_id: str, whole: Config, home: Home, clock: Clock, *, demo:
         cache=FileCache(),
         journal=Journal(home.agent(agent_id) / "journal.jsonl", clock=clock),
         note=note,
-        price=Price(*config.model.price) if config.model.price else None,
+        price=_price(config.model),
     )
 
 

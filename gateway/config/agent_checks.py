@@ -117,6 +117,18 @@ def _memory(case: Case) -> Iterator[Finding]:
                 yield Finding(path, "missing; the http embedder needs base_url and model", also=(path[:2],))
 
 
+def _prices(case: Case) -> Iterator[Finding]:
+    for name, agent in case.config.agents.items():
+        prices = {"input_price": agent.model.input_price, "output_price": agent.model.output_price}
+        missing = [field for field, price in prices.items() if price is None]
+        if len(missing) == 1:
+            at: KeyPath = ("agents", name, "model")
+            given = next(field for field in prices if field not in missing)
+            yield Finding(
+                (*at, given), f"{missing[0]} is missing beside it; give both or none", also=((*at, missing[0]),)
+            )
+
+
 def _zone(case: Case) -> Iterator[Finding]:
     zone = case.config.timezone
     if zone is not None and not case.zone_exists(zone):
@@ -124,4 +136,4 @@ def _zone(case: Case) -> Iterator[Finding]:
         yield Finding(("timezone",), sentence)
 
 
-CHECKS: tuple[Check, ...] = (_agents, _workspaces, _windows, _memory, _zone)
+CHECKS: tuple[Check, ...] = (_agents, _workspaces, _windows, _prices, _memory, _zone)

@@ -32,7 +32,7 @@ from memory.base import MAX_RESULTS
 class ModelConfig(Settings):
     """Which model an agent asks, and how much it can read and write, in tokens.
 
-    `price` is in US dollars for a million tokens, read and written; None is the list price.
+    The prices are in US dollars for a million tokens read and written; None is the list price.
     """
 
     provider: Literal["anthropic", "demo"] = "anthropic"
@@ -41,7 +41,8 @@ class ModelConfig(Settings):
     base_url: Url | None = None
     context_window: Positive = 200_000
     max_tokens: Positive = 8192
-    price: tuple[Dollars, Dollars] | None = None
+    input_price: Dollars | None = None
+    output_price: Dollars | None = None
 
     @property
     def is_demo(self) -> bool:

@@ -354,3 +354,9 @@ def test_a_file_that_cannot_be_opened_is_named(tmp_path: Path, name: str, senten
         load_config(tmp_path / name, environment=ENVIRONMENT)
 
     assert str(refusal.value).endswith(sentence)
+
+
+def test_one_price_alone_is_a_mistake(tmp_path: Path) -> None:
+    told = mistakes(tmp_path, "agents: {main: {model: {input_price: 3.0}}}\n")
+
+    assert "output_price is missing beside it; give both or none" in told
