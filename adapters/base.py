@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 Platform = Literal["telegram", "discord", "slack", "terminal"]
 ChatKind = Literal["private", "group"]
@@ -58,7 +58,8 @@ class Inbound:
 
     `text` is as it was written; `clean` is without the mention of our own bot and, for a command, without `@ourbot`.
     `addressed` says that the message is meant for us: a mention, a reply to us, a command for us; private chats always.
-    `foreign_command` marks a command that names another bot. `sent_at` is the platform's time, aware, in UTC.
+    `foreign_command` marks a command that names another bot, `for_other_bot` words that mention another bot, or answer it,
+    and not us. Another bot addresses us by a mention alone, not by a reply. `sent_at` is the platform's time, aware, in UTC.
     `forwarded_from` names who wrote it first, when the sender only passed it on: the words are then not the sender's own.
     `album` joins the messages that were sent as one. `guild` is the server or team. `raw` refers to the platform's event.
     `origin` is `chat` for all that a platform brings; what we say to ourselves names the reminder or the heartbeat.
@@ -79,6 +80,7 @@ class Inbound:
     album: str | None = None
     edited: bool = False
     foreign_command: bool = False
+    for_other_bot: bool = False
     forwarded_from: str | None = None
     raw: str = ""
     origin: Origin = "chat"
@@ -119,6 +121,7 @@ class Outbound:
 
     `plain` asks for the text without formatting, after a platform refused the formatted one.
     `key` is the same at every attempt of the same part, for platforms that can tell a repeated request by it.
+    `draft` says that the text is not the whole message yet: see `Streamer`.
     """
 
     chat: Chat
@@ -128,6 +131,20 @@ class Outbound:
     file: OutFile | None = None
     purpose: Purpose = "reply"
     plain: bool = False
+    draft: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Streaming:
+    """How a chat can show a reply while it is written, and how often at most: `pace_seconds` lie between two requests.
+
+    `growing` is a message like any other that is edited until it is the reply, or removed. `vanishing` is a preview that
+    goes by itself when the reply is sent as a message of its own, and after `lives_seconds` when it is not shown again.
+    """
+
+    way: Literal["growing", "vanishing"]
+    pace_seconds: float
+    lives_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,4 +229,45 @@ class Adapter(Protocol):
 
     async def close(self) -> None:
         """Release connections; called once, after `run` has ended."""
+        ...
+
+
+@runtime_checkable
+class Streamer(Protocol):
+    """What an adapter has beside `Adapter` when its platform can show a reply while it is written.
+
+    The drafts of one message come one after the other, and share its `key`. Of the growing way the first is sent by
+    `Adapter.send`, which returns the id that the others are edited under; the last edit, without `draft`, is the reply.
+    That one may come from another process than the first, hours later. Edits and removals are repeated when in doubt.
+    """
+
+    def streaming(self, chat: Chat) -> Streaming | None:
+        """Return how this chat shows a reply while it is written; None: it cannot. Asked once a turn; no I/O."""
+        ...
+
+    async def draft(self, message: Outbound) -> None:
+        """Show a vanishing draft, or show it again as it now is. Called for chats of that way only."""
+        ...
+
+    async def edit(self, message: Outbound, message_id: str) -> None:
+        """Make a message that we sent say what `message` says; a text that it has already is no error.
+
+        `Rejected(reason="edit_gone")` when there is no such message any more, or it can no longer be edited.
+        """
+        ...
+
+    async def remove(self, chat: Chat, message_id: str) -> None:
+        """Delete a message that we sent; one that is not there any more is no error."""
+        ...
+
+
+@runtime_checkable
+class Finder(Protocol):
+    """What an adapter has beside `Adapter` when it can look whether a part arrived whose sending left doubt behind."""
+
+    async def find(self, message: Outbound, *, since: datetime) -> str | None:
+        """Return the platform's id of the part with `message.key`, None when it was certainly not sent.
+
+        `since` is when the part was made, aware. Raises `adapters.errors`: `Unknown` where nobody can say.
+        """
         ...

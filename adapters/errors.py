@@ -10,7 +10,9 @@ AdapterError
 
 from typing import Literal
 
-RejectedReason = Literal["thread_gone", "reply_gone", "too_long", "format", "forbidden", "chat_gone", "other"]
+RejectedReason = Literal[
+    "thread_gone", "reply_gone", "edit_gone", "too_long", "format", "forbidden", "chat_gone", "other"
+]
 
 
 class AdapterError(Exception):

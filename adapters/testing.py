@@ -2,9 +2,10 @@
 
 import asyncio
 import itertools
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from typing import Literal
 
 from adapters.base import (
     Activity,
@@ -20,12 +21,14 @@ from adapters.base import (
     Ready,
     Receive,
     Sender,
+    Streaming,
 )
 from adapters.errors import AdapterError, Rejected
 from adapters.split import split
 
 NOON = datetime(2026, 1, 26, 12, 0, tzinfo=UTC)
 PATIENCE_SECONDS = 20.0
+Request = Literal["send", "draft", "edit", "remove", "look"]
 # Over all doubles of a process: a second gateway that a test starts on the same store must not repeat an id by accident.
 _numbers = itertools.count(1)
 
@@ -38,6 +41,9 @@ class FakeAdapter:
     it raised, `received` counts its calls. With `limit`, texts are split at that many characters. Nothing waits for time
     but `heard` and `until`, which give up after `patience_seconds`. A test that plays a deaf connection sets
     `healthy_within_seconds`, and moves `heard_at` itself.
+
+    `streams` says how the platform shows a reply while it is written. `standing` is then what its chats hold: edits are
+    in it, and what was removed is not; `edits`, `drafts` and `removed` are the requests that were carried out.
     """
 
     healthy_within_seconds: float | None = None
@@ -50,12 +56,17 @@ class FakeAdapter:
         account: str = "main",
         limit: int | None = None,
         patience_seconds: float = PATIENCE_SECONDS,
+        streams: Streaming | None = None,
     ) -> None:
         self.platform = platform
         self.account = account
         self.sent: list[Outbound] = []
         self.attempts: list[Outbound] = []
         self.shown: list[Activity] = []
+        self.standing: dict[str, Outbound] = {}
+        self.edits: list[Outbound] = []
+        self.drafts: list[Outbound] = []
+        self.removed: list[str] = []
         self.refusals: list[Exception] = []
         self.received = 0
         self.menu: tuple[MenuEntry, ...] = ()
@@ -65,11 +76,11 @@ class FakeAdapter:
         self._patience_seconds = patience_seconds
         self._events: deque[Event] = deque()
         self._files: dict[str, bytes] = {}
-        self._failures: deque[AdapterError] = deque()
+        self._streams = streams
+        self._failures: dict[Request, deque[AdapterError]] = defaultdict(deque)
+        self._held: dict[Request, asyncio.Event] = {}
         self._lost: AdapterError | None = None
         self._heard = 0
-        self._open = asyncio.Event()
-        self._open.set()
         self._changes: set[asyncio.Event] = set()
 
     def say(
@@ -115,17 +126,18 @@ class FakeAdapter:
         """Lay a file on the platform, for `fetch`."""
         self._files[ref] = content
 
-    def fail_next(self, *errors: AdapterError) -> None:
-        """Let the next sends raise these errors, one each."""
-        self._failures.extend(errors)
+    def fail_next(self, *errors: AdapterError, request: Request = "send") -> None:
+        """Let the next sends (or other requests) raise these errors, one each, without being carried out."""
+        self._failures[request].extend(errors)
 
-    def hold(self) -> None:
-        """Keep every send hanging from now on; they count as `attempts`."""
-        self._open.clear()
+    def hold(self, request: Request = "send") -> None:
+        """Keep every send (or another request) hanging from now on; they count as `attempts`."""
+        self._held.setdefault(request, asyncio.Event())
 
-    def release(self) -> None:
-        """Let the hanging sends go on."""
-        self._open.set()
+    def release(self, request: Request = "send") -> None:
+        """Let the hanging requests go on."""
+        if request in self._held:
+            self._held.pop(request).set()
 
     def disconnect(self, error: AdapterError) -> None:
         """Let `run` raise `error`, now or when it is called next."""
@@ -182,14 +194,46 @@ class FakeAdapter:
 
     async def send(self, message: Outbound) -> str:
         """Note the message as sent and return a new id, unless told to hang or to fail."""
+        await self._asked("send", message)
+        message_id = f"S{next(_numbers)}"
+        self.sent.append(message)
+        self.standing[message_id] = message
+        self._changed()
+        return message_id
+
+    def streaming(self, chat: Chat) -> Streaming | None:
+        """Return what the test said."""
+        return self._streams
+
+    async def draft(self, message: Outbound) -> None:
+        """Note the draft, unless told to hang or to fail."""
+        await self._asked("draft", message)
+        self.drafts.append(message)
+        self._changed()
+
+    async def edit(self, message: Outbound, message_id: str) -> None:
+        """Make a standing message say something else, unless told to hang or to fail."""
+        await self._asked("edit", message)
+        if message_id not in self.standing:
+            raise Rejected(f"there is no message {message_id}", reason="edit_gone")
+        self.edits.append(message)
+        self.standing[message_id] = message
+        self._changed()
+
+    async def remove(self, chat: Chat, message_id: str) -> None:
+        """Take a message away, unless told to hang or to fail."""
+        await self._asked("remove", Outbound(chat, "", message_id))
+        self.standing.pop(message_id, None)
+        self.removed.append(message_id)
+        self._changed()
+
+    async def _asked(self, request: Request, message: Outbound) -> None:
         self.attempts.append(message)
         self._changed()
-        await self._open.wait()
-        if self._failures:
-            raise self._failures.popleft()
-        self.sent.append(message)
-        self._changed()
-        return f"S{next(_numbers)}"
+        if request in self._held:
+            await self._held[request].wait()
+        if self._failures[request]:
+            raise self._failures[request].popleft()
 
     async def fetch(self, attachment: Attachment, *, max_bytes: int) -> bytes:
         """Return the bytes laid there by `put_file`."""

@@ -191,6 +191,11 @@ def redacted(entries: Iterable[Entry]) -> tuple[Entry, ...]:
     return tuple(_redact_entry(entry, spans[entry.id]) if entry.id in spans else entry for entry in entries)
 
 
+def times_redacted(entries: Iterable[Entry]) -> int:
+    """Return how often something was taken out: where it is more than before, what was made of them then is not kept."""
+    return sum(isinstance(entry.record, Redaction) for entry in entries)
+
+
 def well_formed(value: Any, *, depth: int = 0) -> Any:
     """Return a JSON-like value as it can be stored and sent, whatever a tool, a model or a damaged line made of it.
 

@@ -8,7 +8,10 @@ AgentError
 │   │   └── ModelUnusable   not this request but the settings are refused: address, name, credit
 │   ├── EmptyAnswer         the model said nothing at all
 │   └── ModelUnauthorized   the key is missing, wrong or not allowed to use this model
-└── ToolFailed              a tool cannot do what was asked; becomes an error result for the model
+├── ToolFailed              a tool cannot do what was asked; becomes an error result for the model
+├── CannotBeShown           a file is nothing that a model can look at; `str()` says why
+└── NotTranscribed          what a recording says is not known; `reason` is for the model, `str()` is for the log
+    └── TranscriberUnavailable   transient: try again, not before `retry_after_seconds`
 """
 
 
@@ -78,3 +81,25 @@ class ModelUnauthorized(ModelError):
 
 class ToolFailed(AgentError):
     """A tool cannot do what was asked. The sentence goes to the model as an error result."""
+
+
+class CannotBeShown(AgentError):
+    """A file is nothing that a model can look at; the text says why and completes "it cannot be shown: "."""
+
+
+class NotTranscribed(AgentError):
+    """What a recording says is not known. `reason` is plain and holds nothing that only the owner should know."""
+
+    def __init__(
+        self, detail: str, *, reason: str = "the transcriber is not set up rightly; the owner finds it in the log"
+    ) -> None:
+        super().__init__(detail)
+        self.reason = reason
+
+
+class TranscriberUnavailable(NotTranscribed):
+    """The transcriber is overloaded or out of reach: the same recording may succeed later."""
+
+    def __init__(self, detail: str, *, retry_after_seconds: float | None = None) -> None:
+        super().__init__(detail, reason="the transcriber cannot be reached at the moment")
+        self.retry_after_seconds = retry_after_seconds

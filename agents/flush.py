@@ -20,6 +20,7 @@ from agents.rendering import render
 from agents.spoken import spoken
 from agents.tools.base import ToolContext
 from agents.window import Count
+from agents.wire import repair
 from memory.clock import Clock, day_note, user_day
 from memory.errors import FileProblem, PathRefused
 from memory.tokens import count_tokens
@@ -67,6 +68,8 @@ class Job:
     """One flush. `part` is what will be summed up, or all that is told at present; `transcript` is a snapshot of all.
 
     `context` is that of the conversation's tools: its shelf, journal and memory. `note` puts an entry into the transcript.
+    `spent` is told what each call cost. `is_stale` tells whether something was taken out of the conversation meanwhile:
+    then nothing that was read of it is written down.
     """
 
     session: str
@@ -79,6 +82,8 @@ class Job:
     part: tuple[Entry, ...]
     note: Callable[[Note], Awaitable[object]]
     model_name: str | None = None
+    spent: Callable[[Usage], None] = lambda usage: None
+    is_stale: Callable[[], bool] = lambda: False
 
 
 def decide(
@@ -137,13 +142,11 @@ class Flushes:
         clock: Clock,
         *,
         prompts: Prompts = _OURS,
-        spent: Callable[[str, Usage], None] = lambda session, usage: None,
         count: Count = count_tokens,
         timeout_seconds: float = TIMEOUT_SECONDS,
     ) -> None:
         self._clock = clock
         self._prompts = prompts
-        self._spent = spent
         self._count = count
         self._timeout_seconds = timeout_seconds
         self._running: set[str] = set()
@@ -204,7 +207,9 @@ class Flushes:
                 if added:
                     return added  # what it would still have changed is worth less than noting all of it again
                 raise
-            self._spent(job.session, response.usage)
+            job.spent(response.usage)
+            if job.is_stale():
+                raise ToolFailed("something was taken out of the conversation meanwhile")
             results, characters = await carry_out(response, context)
             added += characters
             refusals = [str(result["content"]) for result in results if result.get("is_error")]
@@ -212,7 +217,7 @@ class Flushes:
                 return added
             refused = refusals[-1]
             answered = (*request.messages, Message("assistant", response.content), Message("user", tuple(results)))
-            request = replace(request, messages=answered)
+            request = replace(request, messages=repair(answered))
         if not added:
             raise ToolFailed(f"nothing that the model asked for could be done; the last answer was: {refused}")
         return added

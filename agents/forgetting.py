@@ -66,6 +66,8 @@ def _of_block(number: int, block: Block, mentions: Mentions) -> Iterator[tuple[S
             texts = list(strings_in(value))
         case {"type": "tool_result", "content": value}:
             texts = list(strings_in(value))
+        case {"type": "image" | "document", "source": {"path": str(path)}}:
+            texts = [path]
         case _:
             return
     found = [mention for text in texts for mention in mentions(text)]

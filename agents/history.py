@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from agents.base import Block, Message
 from agents.entries import Compaction, Entry, MessageRecord, Redaction, redacted
+from agents.media import media_in
 from agents.pruning import OFF, UNTOUCHED, Pruning, Treatment, expiries, has_results, treatments
 from agents.wire import Said, cleaned, finished, joined, said_of_summary, told_of
 
@@ -70,7 +71,7 @@ class _Told:
     settled: list[Message] = field(default_factory=list)
     used: set[str] = field(default_factory=set)
     open: Counter[str] = field(default_factory=Counter)
-    has_images: bool = False
+    has_media: bool = False
     newest: Entry | None = None
     count: int = 0
     last: Entry | None = None
@@ -96,7 +97,7 @@ class _Told:
                     self.open[id] += 1
                 case {"type": "tool_result", "tool_use_id": id} if self.open[id]:
                     self.open[id] -= 1
-            self.has_images = self.has_images or _has_image(block)
+            self.has_media = self.has_media or bool(media_in(block))
         self.rest.append((record.role, blocks))
         self.newest = entry
 
@@ -113,9 +114,4 @@ class _Told:
     def messages(self) -> tuple[Message, ...]:
         """Return all of it as one request."""
         rest = joined(self.rest, after=self._before, used=set(self.used))
-        return finished([*self.settled, *rest], has_images=self.has_images)
-
-
-def _has_image(block: Block) -> bool:
-    inner = block.get("content")
-    return block["type"] == "image" or (isinstance(inner, list) and any(item["type"] == "image" for item in inner))
+        return finished([*self.settled, *rest], has_media=self.has_media)

@@ -116,6 +116,7 @@ def facts(entries: Sequence[Entry], *, zone: ZoneInfo) -> list[Fact]:
         for entry in redacted(entries)
         if isinstance(entry.record, MessageRecord)
         for one in spoken(entry.record)
+        if not one.overheard  # nobody asked the agent to keep it
     ]
     lower = frozenset(word for _, _, text in said for word in _SMALL.findall(text))
     gathered: dict[str, _Gathered] = {}

@@ -4,12 +4,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-import regex  # type: ignore[import-untyped]
-
 from agents.base import Role
 from agents.entries import REDACTED, Entry, MessageRecord, redacted
-from agents.framing import label_of
-from agents.silent import is_silent
+from agents.spoken import spoken, told_once
 from memory.base import SNIPPET_CHARACTERS
 from memory.cuts import cut
 
@@ -17,9 +14,6 @@ FINDS = 10  # of a search that does not say how many: messages are short, and ha
 
 _PART_CHARACTERS = 500
 _WORD_CHARACTERS = 30  # so much of a snippet may be given up for it to begin and end with a whole word
-_FROM = regex.compile(r'^From: "([^"\n]+)"', regex.MULTILINE)
-_END = "\n[[end "
-_FRAMED = regex.compile(r"\n\[\[end [0-9a-f]{16}\]\]\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,37 +79,16 @@ def said(entries: Iterable[Entry]) -> Iterator[Said]:
     for entry in redacted(entries):
         record = entry.record
         if isinstance(record, MessageRecord):
-            name, text = words_of_people(record) if record.role == "user" else (None, words_of_agent(record))
+            name, text = words_of(record)
             if text.replace(REDACTED, "").strip():
                 yield Said(entry.id, entry.time, record.role, name, record.turn, text)
 
 
-def words_of_people(record: MessageRecord) -> tuple[str | None, str]:
-    """Return what people wrote in a message of theirs, and who, where the agent was told."""
-    names: dict[str, None] = {}
-    texts = []
-    for text in _texts(record):
-        label = label_of(text)
-        if label == "forwarded":
-            texts.append(text.partition("\n")[2].rpartition("\n")[0])
-        elif label == "context" and (sender := _FROM.search(text.partition(_END)[0])):
-            names[sender[1]] = None
-        elif label is None and not _FRAMED.search(text):  # of a frame the beginning may be taken out
-            texts.append(text)
-    left = [text for text in texts if text != REDACTED] or texts[:1]
-    return ", ".join(names) or None, "\n\n".join(left)
-
-
-def words_of_agent(record: MessageRecord) -> str:
-    """Return what the agent said in a message of its own, "" for a silent one."""
-    text = "\n\n".join(_texts(record))
-    return "" if is_silent(text) else text
-
-
-def _texts(record: MessageRecord) -> Iterator[str]:
-    for block in record.content:
-        if block.get("type") == "text" and isinstance(text := block.get("text"), str) and text.strip():
-            yield text
+def words_of(record: MessageRecord) -> tuple[str | None, str]:
+    """Return who wrote a message, where the agent was told, and what was said in it, "" for nothing and for silence."""
+    found = [one for one in spoken(record) if not one.overheard]
+    names = dict.fromkeys(one.name for one in found if one.name)
+    return ", ".join(names) or None, told_once([one.text for one in found if one.text])
 
 
 def parts_of(text: str) -> Iterator[tuple[int, int]]:

@@ -63,10 +63,17 @@ class Quoted:
 
 @dataclass(frozen=True, slots=True)
 class Attached:
-    """A file that came with the message and was saved: its path in the workspace, and its size in bytes."""
+    """A file that came with the message and was saved: its path in the workspace, and its size in bytes.
+
+    `shown` is the block of an image or a document that the model looks at.
+    """
 
     path: str
     size_bytes: int
+    shown: Block | None = None
+
+    def __str__(self) -> str:
+        return f"{one_line(self.path)} ({self.size_bytes} bytes{', shown below' if self.shown else ''})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,17 +143,18 @@ def messages_for(snapshot: WorkspaceSnapshot, history: Sequence[Message]) -> tup
 
 
 def user_content(scene: Scene, moment: Moment, text: str) -> tuple[Block, ...]:
-    """Return the current message: its context, then the text in a block of its own, if there is any.
+    """Return the current message: its context, what is shown of its files, then the text, if there is any.
 
     The text is the request and stays as it was written; only where others than the owner write, forged frames are
     escaped.
     """
     context = text_block(context_block(scene, moment))
+    shown = tuple(file.shown for file in moment.files if file.shown is not None)
     if not text.strip():
-        return (context,)
+        return (context, *shown)
     if moment.forwarded_from is not None:
-        return (context, text_block(frame("forwarded", text, written_by=moment.forwarded_from)))
-    return (context, text_block(text if scene.audience.is_owner else defuse(text)))
+        return (context, *shown, text_block(frame("forwarded", text, written_by=moment.forwarded_from)))
+    return (context, *shown, text_block(text if scene.audience.is_owner else defuse(text)))
 
 
 def context_block(scene: Scene, moment: Moment) -> str:
@@ -156,7 +164,7 @@ def context_block(scene: Scene, moment: Moment) -> str:
         lines.append(f"Place: {one_line(scene.place)}")
     if not scene.audience.is_owner:
         lines += _who_and_where(moment)
-    lines += [f"Attached: {one_line(file.path)} ({file.size_bytes} bytes)" for file in moment.files]
+    lines += [f"Attached: {file}" for file in moment.files]
     lines += [f"Note: {one_line(note)}" for note in moment.notes]
     context = frame("context", "\n".join(lines))
     return context if moment.quote is None else f"{context}\n\n{_quote(moment.quote)}"

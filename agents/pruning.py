@@ -10,9 +10,11 @@ from dataclasses import dataclass, replace
 
 from agents.base import Block, text_block
 from agents.entries import Compaction, Entry, MessageRecord
+from agents.media import is_media
 from agents.window import middle_cut
 
 IMAGE = "[image]"
+DOCUMENT = "[document]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +138,9 @@ def _treated(block: Block, treatment: Treatment, pruning: Pruning) -> Block:
     if not treatment.times:
         return {**block, "content": [_cut(item, treatment) for item in content]}
     whole = "\n".join(_said(item) for item in content)
-    has_image = any(isinstance(item, dict) and item.get("type") == "image" for item in content)
-    told = _text(whole, treatment, pruning, clear=has_image)
-    return block if told == whole and not has_image else {**block, "content": [text_block(told)]}
+    has_media = any(isinstance(item, dict) and is_media(item) for item in content)
+    told = _text(whole, treatment, pruning, clear=has_media)
+    return block if told == whole and not has_media else {**block, "content": [text_block(told)]}
 
 
 def _text(text: str, treatment: Treatment, pruning: Pruning, *, clear: bool = False) -> str:
@@ -170,4 +172,6 @@ def _said(item: object) -> str:
             return text
         case {"type": "image"}:
             return IMAGE
+        case {"type": "document"}:
+            return DOCUMENT
     return ""

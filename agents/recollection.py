@@ -2,6 +2,7 @@
 
 import unicodedata
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import partial
@@ -10,12 +11,12 @@ from zoneinfo import ZoneInfo
 import regex  # type: ignore[import-untyped]
 
 from agents.base import Message, Request, text_block
-from agents.entries import Entry
+from agents.entries import REDACTED, Entry
 from agents.framing import frame
 from agents.rendering import Line, lines
 from agents.spoken import AGENT
 from memory.cuts import both_ends
-from memory.errors import FileProblem
+from memory.errors import FileProblem, PathRefused
 from memory.files import ShelfFiles
 from memory.paths import well_formed
 from memory.shelves import Audience
@@ -27,6 +28,7 @@ _TITLE_CHARACTERS, _TITLE_WORDS, _SUMMARY_CHARACTERS = 80, 8, 4_000
 _HEAD_CHARACTERS = 4_000
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _DATED = regex.compile(r"\d{4}-\d\d-\d\d-.*\.md\Z")
+_HEADINGS = regex.compile(r"^( {0,3})#", regex.MULTILINE)
 _WORDS = regex.compile(r"[\p{L}\p{M}\p{N}_]+")
 _MARKUP = regex.compile(r"<[a-zA-Z!/][^>]*>|[{}\[\]`|]")
 _TITLE = regex.compile(
@@ -61,8 +63,12 @@ class Origin:
 
 
 def last_said(entries: Sequence[Entry], *, messages: int, zone: ZoneInfo) -> list[Line]:
-    """Return the last messages that people and the agent said, without turns in which the agent kept silent."""
-    return lines(entries, zone=zone, tools=False, silent_turns=False)[-messages:]
+    """Return the last messages that people and the agent said.
+
+    Turns in which the agent kept silent are left out, and messages of which everything was taken out.
+    """
+    told = lines(entries, zone=zone, tools=False, silent_turns=False, overheard=False)
+    return [one for one in told if one.text.replace(REDACTED, "").strip()][-messages:]
 
 
 def title_request(spoken: Sequence[Line], *, agent: str, max_tokens: int = 700) -> Request:
@@ -108,7 +114,7 @@ def section(
     """
     told = [opening(why, at), ""]
     if summary.strip():
-        told += [summary.strip(), ""]
+        told += [_as_text(summary.strip()), ""]
     if facts:
         told += ["### Also said", "", *facts, ""]
     if spoken:
@@ -165,9 +171,10 @@ def written_of(files: ShelfFiles, audience: Audience, session: str) -> dict[str,
     found: dict[str, str] = {}
     for entry in listed:
         if not entry.is_folder and _DATED.match(entry.path.rpartition("/")[2]):
-            text = files.read(entry.path)
-            if _mark(session) in text[:_HEAD_CHARACTERS].partition("\n## ")[0].split("\n"):
-                found[entry.path] = text
+            with suppress(FileProblem, PathRefused, PermissionError):  # not one of ours, and not in the way of them
+                text = files.read(entry.path)
+                if _mark(session) in text[:_HEAD_CHARACTERS].partition("\n## ")[0].split("\n"):
+                    found[entry.path] = text
     return found
 
 
@@ -178,7 +185,12 @@ def _mark(session: str) -> str:
 def _told(one: Line, agent: str) -> str:
     """Return a message as one paragraph: when, who, what; a long one without its middle."""
     who = agent if one.speaker == AGENT else one.speaker
-    return f"{one.time:%H:%M} **{_one_line(who)}**: {both_ends(one.text.strip(), _SAID_CHARACTERS)}"
+    return f"{one.time:%H:%M} **{_one_line(who)}**: {_as_text(both_ends(one.text.strip(), _SAID_CHARACTERS))}"
+
+
+def _as_text(said: str) -> str:
+    """Return what somebody said without headings: those are ours."""
+    return str(_HEADINGS.sub(r"\1\\#", said))
 
 
 def _one_line(text: str) -> str:

@@ -6,7 +6,7 @@ what was said is indented from its second line on.
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
@@ -29,8 +29,6 @@ _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _LINE_ENDS = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _LEFT_OUT = "[earlier messages left out: {}]"
 _LEFT_OUT_TOKENS = 12
-
-IsCommand = Callable[[str], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +54,12 @@ def render(
     tool_chars: int = TOOL_CHARS,
     tools: bool = True,
     silent_turns: bool = True,
-    is_command: IsCommand | None = None,
 ) -> str:
     """Return a conversation as text; "" when nothing was said. With `count`, the newest part within `budget_tokens`.
 
     Where the oldest lines do not fit, a line says how many; the last line is cut in its middle rather than left out.
     """
-    told = lines(
-        entries, zone=zone, tool_chars=tool_chars, tools=tools, silent_turns=silent_turns, is_command=is_command
-    )
+    told = lines(entries, zone=zone, tool_chars=tool_chars, tools=tools, silent_turns=silent_turns)
     texts = [str(line) for line in told]
     if count is None or budget_tokens is None or not texts:
         return "\n".join(texts)
@@ -88,13 +83,13 @@ def lines(
     tool_chars: int = TOOL_CHARS,
     tools: bool = True,
     silent_turns: bool = True,
-    is_command: IsCommand | None = None,
+    overheard: bool = True,
 ) -> list[Line]:
     """Return what was said and done in the messages of `entries`, redactions applied, oldest first.
 
     Calls of tools are one line each, their results at most `tool_chars` characters; both go without `tools`. Without
-    `silent_turns`, turns that came to no reply are left out whole; a silent answer is never told. `is_command` tells
-    which texts of people are commands, to be left out.
+    `silent_turns`, turns that came to no reply are left out whole; a silent answer is never told. Without `overheard`,
+    what a group said among itself is left out.
     """
     entries = redacted(entries)
     silent = frozenset[str]() if silent_turns else _silent(entries)
@@ -104,7 +99,7 @@ def lines(
         if isinstance(entry.record, MessageRecord):
             names |= {str(b.get("id")): str(b.get("name")) for b in entry.record.content if b.get("type") == "tool_use"}
             if entry.id not in silent:
-                told += _lines(entry, entry.record, zone, tool_chars if tools else None, is_command, names)
+                told += _lines(entry, entry.record, zone, tool_chars if tools else None, names, overheard=overheard)
     return told
 
 
@@ -136,8 +131,9 @@ def _lines(
     record: MessageRecord,
     zone: ZoneInfo,
     tool_chars: int | None,
-    is_command: IsCommand | None,
     names: dict[str, str],
+    *,
+    overheard: bool,
 ) -> Iterator[Line]:
     time = local(entry.time, zone)
     if tool_chars is not None and record.role == "user":
@@ -145,9 +141,11 @@ def _lines(
             if block.get("type") == "tool_result":
                 name = names.get(str(block.get("tool_use_id")), "a tool")
                 what = "error" if block.get("is_error") else "result"
-                yield Line(entry.id, time, f"{what} of {name}", _shortened(_result(block.get("content")), tool_chars))
+                yield Line(
+                    entry.id, time, f"{what} of {name}", _shortened(result_text(block.get("content")), tool_chars)
+                )
     for said in spoken(record):
-        if said.is_agent or is_command is None or not is_command(said.text):
+        if overheard or not said.overheard:
             yield Line(entry.id, time, _speaker(said), well_formed(_words(said)))
     if tool_chars is not None and record.role == "assistant":
         for block in record.content:
@@ -159,7 +157,7 @@ def _lines(
 
 def _speaker(said: Spoken) -> str:
     """Return who speaks, where, and whose words they are."""
-    place = f" ({one_line(said.place)})" if said.place else ""
+    place = " to the group" if said.overheard else f" ({one_line(said.place)})" if said.place else ""
     return (
         f'{said.speaker}{place} forwards from "{said.forwarded_from}"' if said.forwarded_from else said.speaker + place
     )
@@ -174,13 +172,13 @@ def _words(said: Spoken) -> str:
     return " ".join([*parts, said.text]).strip()
 
 
-def _result(content: object) -> str:
+def result_text(content: object) -> str:
     """Return the text of a tool's result, with images named."""
     match content:
         case str():
             return content
-        case list():
-            return "\n".join(_result(item) for item in content)
+        case list() | tuple():
+            return "\n".join(result_text(item) for item in content)
         case {"type": "text", "text": str(text)}:
             return text
         case {"type": "image"}:

@@ -6,7 +6,10 @@ from dataclasses import replace
 
 from agents.base import Block
 from agents.entries import Entry, MessageRecord, redacted
-from agents.past import Excerpt, Line, words_of_agent, words_of_people
+from agents.past import Excerpt, Line, words_of
+from agents.pruning import DOCUMENT, IMAGE
+from agents.rendering import result_text
+from agents.window import middle_cut
 
 _TOOL_CHARACTERS = 800
 _ARGUMENT_CHARACTERS = 200
@@ -46,21 +49,19 @@ def narrowed(found: Excerpt, fits: Sequence[bool]) -> Excerpt:
 
 def shortened(text: str, most: int) -> str:
     """Return a text of at most about `most` characters: head and tail of one that is longer, and how much is left out."""
-    if len(text) <= most:
-        return text
     tail = most // 3
-    head = most - tail
-    return f"{text[:head]}\n[… {len(text) - most} characters left out …]\n{text[-tail:]}"
+    return middle_cut(text, head_chars=most - tail, tail_chars=tail)
 
 
 def _lines(entry: Entry) -> Iterator[Line]:
     record = entry.record
     if not isinstance(record, MessageRecord):
         return
-    results = "\n".join(_result(block) for block in record.content if block.get("type") == "tool_result")
+    contents = (block.get("content") for block in record.content if block.get("type") == "tool_result")
+    results = "\n".join(shortened(result_text(content), _TOOL_CHARACTERS) for content in contents)
     if results:
         yield Line(entry.id, entry.time, None, None, results)
-    name, words = words_of_people(record) if record.role == "user" else (None, words_of_agent(record))
+    name, words = words_of(record)
     marks = [mark for block in record.content if (mark := _mark(block))]
     if text := "\n".join([*([words] if words else []), *marks]):
         yield Line(entry.id, entry.time, record.role, name, text)
@@ -70,17 +71,9 @@ def _mark(block: Block) -> str:
     """Return what stands for a block that is not text."""
     match block:
         case {"type": "image"}:
-            return "[image]"
+            return IMAGE
+        case {"type": "document"}:
+            return DOCUMENT
         case {"type": "tool_use", "name": str(name), "input": arguments}:
             return f"[calls {name} {shortened(json.dumps(arguments, ensure_ascii=False), _ARGUMENT_CHARACTERS)}]"
     return ""
-
-
-def _result(block: Block) -> str:
-    content = block.get("content")
-    if isinstance(content, str):
-        texts = [content]
-    else:
-        parts = content if isinstance(content, list | tuple) else ()
-        texts = [str(part.get("text", "[image]")) for part in parts if isinstance(part, dict)]
-    return shortened("\n".join(texts), _TOOL_CHARACTERS)

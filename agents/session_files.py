@@ -1,5 +1,6 @@
 """Transcripts as files that grow: what is new in one since it was read last, without touching it."""
 
+import errno
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -21,6 +22,7 @@ CUT = "1"  # another one whenever messages come out of the analyser or are cut d
 _SUFFIX = ".jsonl"
 _MARKED_BYTES = 1_024
 _OPENED = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+_NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,17 +114,22 @@ def read(folder: Path, session: str, known: Known | None) -> Reading:
 
 
 def stored(folder: Path, session: str) -> Stored | None:
-    """Return all of a transcript, without touching it; None if there is none that can be read."""
-    with _opened(folder, session) as file:
+    """Return all of a transcript, without touching it; None if there is none. Raises OSError where one cannot be read."""
+    with _opened(folder, session, must=True) as file:
         return _stored(_lines(file.read())[0]) if file is not None else None
 
 
 @contextmanager
-def _opened(folder: Path, session: str) -> Iterator[BinaryIO | None]:
-    """Give the transcript of a session, open for reading; None if there is no file that can be read."""
+def _opened(folder: Path, session: str, *, must: bool = False) -> Iterator[BinaryIO | None]:
+    """Give the transcript of a session, open for reading; None if there is no file that can be read.
+
+    If it `must` be read, OSError is raised where there is a file: whoever acts on what it says would take it for empty.
+    """
     try:
         descriptor = os.open(folder / f"{session}{_SUFFIX}", _OPENED)
-    except OSError:
+    except OSError as error:
+        if must and error.errno not in _NO_FILE:
+            raise
         yield None
         return
     try:

@@ -61,8 +61,11 @@ class SessionIndex:
     async def run(self) -> None:
         """Read what the last process has left unread, so that the first search need not wait for it."""
         try:
-            await asyncio.shield(self._start())
-        except (DatabaseError, OSError) as error:  # the next search tries again, and says so
+            try:
+                await asyncio.shield(self._start())
+            except IndexLost:  # there is a new one now, with nothing in it
+                await asyncio.shield(self._start())
+        except (DatabaseError, OSError, IndexLost) as error:  # the next search tries again, and says so
             log.warning("past conversations were not read: %s", error, extra={"action": "sessions_not_read"})
 
     def touch(self, session: str) -> None:
@@ -108,7 +111,8 @@ class SessionIndex:
     ) -> Excerpt | None:
         """Return the message `entry` of a session, or its first one, with the messages around it.
 
-        None if there is no such session that `audience` may hear; without lines if it has no such message.
+        None if there is no such session that `audience` may hear; without lines if it has no such message. Raises OSError
+        where its file cannot be read.
         """
         if not is_session_id(session):
             return None

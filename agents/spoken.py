@@ -1,12 +1,13 @@
 """What a stored message says, and who said it: words told from the frames that Scrubjay put around them. Pure."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 
 from agents.base import Block
-from agents.entries import MessageRecord
+from agents.entries import REDACTED, MessageRecord
+from agents.overheard import GROUP, GROUP_LINE
 from agents.silent import is_silent
 
 OWNER = "owner"
@@ -16,7 +17,9 @@ SOMEBODY = "user"  # what was told without its circumstances
 _OPENING = re.compile(r'\[\[data ([0-9a-f]{16}) ([^\s\]]+)((?: \w+="[^"\n]*")*)\]\]\n')
 _FACT = re.compile(r' (\w+)="([^"\n]*)"')
 _SENDER = re.compile(r'"(?P<name>[^"\n]*)" \(id (?P<id>.*), (?P<owner>not your owner|your owner)\)')
-_SIZE = re.compile(r" \(\d+ bytes\)$")
+_END = re.compile(r"\n\[\[end [0-9a-f]{16}\]\](?=\n|\Z)")
+_NAME = re.compile(r'"([^"\n]*)" \(.*\)', re.DOTALL)
+_SIZE = re.compile(r" \(\d+ bytes(?:, shown below)?\)$")
 _OF_ITS_OWN = frozenset({"memory", "heartbeat", "summary"})  # files and our own words, which nobody said here
 
 
@@ -26,7 +29,8 @@ class Spoken:
 
     `speaker` is `owner`, `agent`, `user` where nobody noted who it was, or a quoted name with the platform's id, which
     nobody can choose. `text` is in the speaker's own words, or in those of `forwarded_from`. `quote` is what it replies
-    to, or the reminder that fell due; `files` came with it, by their paths.
+    to, or the reminder that fell due; `files` came with it, by their paths. `overheard`: it was said in a group, and not
+    to the agent.
     """
 
     speaker: str
@@ -36,11 +40,18 @@ class Spoken:
     forwarded_from: str = ""
     files: tuple[str, ...] = ()
     images: int = 0
+    overheard: bool = False
 
     @property
     def is_agent(self) -> bool:
         """True for the agent's own words."""
         return self.speaker == AGENT
+
+    @property
+    def name(self) -> str | None:
+        """The name under which a person wrote, None where nobody noted it."""
+        named = _NAME.fullmatch(self.speaker)
+        return named[1] if named else None
 
 
 @dataclass(slots=True)
@@ -56,7 +67,7 @@ class _Hearing:
     images: int = 0
 
     def finished(self) -> Iterator[Spoken]:
-        text = "\n\n".join(self.texts).strip()
+        text = told_once(self.texts)
         if text or self.files or self.images or self.quote:
             files = tuple(self.files)
             yield Spoken(self.speaker, text, self.place, self.quote, self.forwarded_from, files, self.images)
@@ -73,7 +84,7 @@ def spoken(record: MessageRecord) -> tuple[Spoken, ...]:
     """Return what a message says, in order: several things where messages were handed over together, () for nothing.
 
     Memory that stands in it, results of tools and silent answers are not said. A frame counts as one of ours only when
-    its mark is that of what it holds.
+    its mark is that of what it holds, or when a part of it was taken out since.
     """
     if record.role == "assistant":
         text = "".join(_text(block) for block in record.content).strip()
@@ -87,9 +98,17 @@ def spoken(record: MessageRecord) -> tuple[Spoken, ...]:
             if isinstance(part, _Framed) and part.label == "context":
                 said += hearing.finished()
                 hearing = _circumstances(part.body)
+            elif isinstance(part, _Framed) and part.label == GROUP:
+                said += (*hearing.finished(), *_overheard(part.body))
+                hearing = _Hearing(SOMEBODY)
             else:
                 _hear(hearing, part)
     return (*said, *hearing.finished())
+
+
+def told_once(texts: Sequence[str]) -> str:
+    """Return texts as one; of those that were taken out, no more is told than that something was, if nothing else is left."""
+    return "\n\n".join([text for text in texts if text.strip() != REDACTED] or texts[:1]).strip()
 
 
 def _text(block: Block) -> str:
@@ -115,9 +134,12 @@ def _hear(hearing: _Hearing, part: _Framed | str) -> None:
 
 def _parts(text: str) -> Iterator[_Framed | str]:
     """Yield the frames that a text begins with, then what is left of it."""
-    while found := _framed(text):
-        framed, end = found
-        yield framed
+    while True:
+        if found := _framed(text):
+            framed, end = found
+            yield framed
+        elif not (end := _end_of_remains(text)):
+            break
         text = text[end:].lstrip("\n")
     if text.strip():
         yield text
@@ -129,13 +151,32 @@ def _framed(text: str) -> tuple[_Framed, int] | None:
     if opening is None:
         return None
     mark, label, facts = opening.groups()
-    end = text.find(f"\n[[end {mark}]]", opening.end() - 1)
-    if end < 0:
-        return None
+    closing = f"\n[[end {mark}]]"
+    end = text.find(closing, opening.end() - 1)
+    if end < 0:  # where the end itself was taken out, there is nothing behind it
+        end = len(text) if REDACTED in text else -1
     body = text[opening.end() : end]
-    if sha256(f"{label}{facts}\n{body}".encode("utf-8", "surrogatepass")).hexdigest()[: len(mark)] != mark:
+    if end < 0 or not (_is_marked(mark, f"{label}{facts}\n{body}") or REDACTED in f"{facts}{body}"):
         return None
-    return _Framed(label, dict(_FACT.findall(facts)), body), end + len(f"\n[[end {mark}]]")
+    return _Framed(label, dict(_FACT.findall(facts)), body), end + len(closing)
+
+
+def _is_marked(mark: str, content: str) -> bool:
+    return sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[: len(mark)] == mark
+
+
+def _end_of_remains(text: str) -> int:
+    """Return where a frame ends whose beginning was taken out; 0 if the text does not begin with one."""
+    end = _END.search(text) if REDACTED in text else None
+    return end.end() if end is not None and REDACTED in text[: end.start()] else 0
+
+
+def _overheard(body: str) -> Iterator[Spoken]:
+    """Read a frame that `agents.overheard.overheard_block` made: one message a line."""
+    for line in body.split("\n"):
+        if found := GROUP_LINE.fullmatch(line):
+            whose = OWNER if found["owner"] == "your owner" else f"id {found['id']}"
+            yield Spoken(f'"{found["name"]}" ({whose})', found["text"], overheard=True)
 
 
 def _circumstances(body: str) -> _Hearing:

@@ -1,4 +1,4 @@
-"""The double that `agents` ships: a model that answers by a script."""
+"""The doubles that `agents` ships: a model that answers, and a transcriber that hears, by a script."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -7,7 +7,7 @@ from itertools import count
 from typing import Any
 
 from agents.base import Block, ModelEvent, Request, Response, StopReason, TextDelta, Usage, text_block
-from agents.errors import ModelError
+from agents.errors import ModelError, NotTranscribed
 
 _numbers = count(1)
 
@@ -99,4 +99,25 @@ class ScriptedModel:
 
     async def close(self) -> None:
         """Note that the model was closed."""
+        self.closed = True
+
+
+class ScriptedTranscriber:
+    """Hears what its steps say, in turn, then nothing. `recordings` are what it was given."""
+
+    def __init__(self, *steps: str | NotTranscribed) -> None:
+        self.recordings: list[bytes] = []
+        self.closed = False
+        self._steps = list(steps)
+
+    async def transcribe(self, recording: bytes) -> str:
+        """Return the next step, or raise it."""
+        self.recordings.append(recording)
+        step = self._steps.pop(0) if self._steps else ""
+        if isinstance(step, NotTranscribed):
+            raise step
+        return step
+
+    async def close(self) -> None:
+        """Note that the transcriber was closed."""
         self.closed = True

@@ -6,10 +6,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from agents.asking import answered
 from agents.base import Block, Message, Model, Request, Response, TextDelta, Tool, Usage, text_block, text_of
-from agents.errors import ContextOverflow, ModelError, ToolFailed
+from agents.errors import ContextOverflow, ToolFailed
 from agents.reply import Said, reply_of, words_of
-from agents.retry import Sleep, attempts
+from agents.retry import Sleep
 from agents.window import middle_cut
 from agents.wire import mark_incomplete
 from memory.paths import well_formed
@@ -161,7 +162,7 @@ async def _ask(
             thinking_tokens=frame.thinking_tokens,
         )
         try:
-            response = await _with_retries(model, request, emit, sleep)
+            response = await answered(model, request, sleep=sleep, heard=emit, again=lambda: emit(Restarted()))
             break
         except ContextOverflow:
             if refused:
@@ -202,27 +203,6 @@ def with_fresh_ids(response: Response, messages: Sequence[Message]) -> Response:
         else:
             content.append(block)
     return replace(response, content=tuple(content), broken_tool_ids=frozenset(broken))
-
-
-async def _with_retries(model: Model, request: Request, emit: Emit, sleep: Sleep) -> Response:
-    async for attempt in attempts(sleep):
-        with attempt:
-            if attempt.retry_state.attempt_number > 1:
-                await emit(Restarted())
-            return await _once(model, request, emit)
-    raise AssertionError("the last attempt raises")
-
-
-async def _once(model: Model, request: Request, emit: Emit) -> Response:
-    response: Response | None = None
-    async for event in model.respond(request):  # to its end, so that the model can put its connection away
-        if isinstance(event, Response):
-            response = event
-        else:
-            await emit(event)
-    if response is not None:
-        return response
-    raise ModelError("the model's stream had no end", sentence="The model broke off its answer. Please try again.")
 
 
 async def _run_tools(

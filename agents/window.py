@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from agents.base import Block, Message
+from agents.media import tokens_of_media
 
 LEFT_OUT = (
     "[Earlier parts of this conversation are left out here: they no longer fit. The files still have what was noted.]"
@@ -11,7 +12,6 @@ LEFT_OUT = (
 
 Count = Callable[[str], int]
 
-_IMAGE_TOKENS = 1_600  # what an image of the largest useful size costs
 _MESSAGE_TOKENS = 4
 
 
@@ -40,7 +40,7 @@ def middle_cut(text: str, *, head_chars: int, tail_chars: int) -> str:
 def _block_tokens(block: Block, count: Count) -> int:
     match block:
         case {"type": "image" | "document"}:
-            return _IMAGE_TOKENS
+            return tokens_of_media(block)
         case {"type": "text", "text": str(text)}:
             return count(text)
         case {"type": "tool_result", "content": list(items)}:

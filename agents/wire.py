@@ -9,7 +9,7 @@ from typing import get_args
 from agents.base import Block, Message, Role, text_block
 from agents.entries import Compaction, Entry, MessageRecord, redacted, well_formed
 from agents.framing import frame
-from agents.images import leave_out_oldest, sendable
+from agents.media import is_media, leave_out_oldest, sendable
 from agents.pruning import OFF, Pruning, Treatment, treated, treatments
 
 NO_OUTPUT = "(no output)"
@@ -62,7 +62,8 @@ def model_messages(entries: Sequence[Entry], *, pruning: Pruning = OFF) -> tuple
     """Return what a transcript says to the model: since the latest compaction, with redactions applied, repaired.
 
     The same entries give the same bytes, and later entries change nothing before them, apart from what they are there
-    for (redactions, compactions, the late result of an open call), images that have become too many, and `pruning`.
+    for (redactions, compactions, the late result of an open call), images and documents that have become too many, and
+    `pruning`. Those that are files of the workspace are references here, which `agents.media.filled` reads.
     """
     told = told_of(redacted(entries))
     said = [said_of_summary(told.summary)] if told.summary else []
@@ -103,12 +104,12 @@ def joined(said: Iterable[Said], *, after: Message | None = None, used: set[str]
     ]
 
 
-def finished(messages: Sequence[Message], *, has_images: bool = True) -> tuple[Message, ...]:
-    """Return joined messages as one request: its last word is the user's, and it has no more images than it may have."""
+def finished(messages: Sequence[Message], *, has_media: bool = True) -> tuple[Message, ...]:
+    """Return joined messages as one request: its last word is the user's, and no more is shown in it than may be."""
     whole = list(messages)
     if whole and whole[-1].role == "assistant":
         whole.append(Message("user", (text_block(CONTINUE),)))
-    if not has_images:
+    if not has_media:
         return tuple(whole)
     contents = leave_out_oldest([message.content for message in whole])
     return tuple(Message(message.role, tuple(blocks)) for message, blocks in zip(whole, contents, strict=True))
@@ -154,7 +155,7 @@ def _clean_block(role: Role, block: Block) -> Block | None:
     match role, block:
         case _, {"type": "text", "text": str(text)}:
             return text_block(text) if text.strip() else None
-        case "user", {"type": "image"}:
+        case "user", {"type": "image" | "document"}:
             return sendable(block)
         case "user", {"type": "tool_result", "tool_use_id": str(id)}:
             failed = bool(block.get("is_error"))
@@ -185,8 +186,8 @@ def _output(content: object, failed: bool) -> str | list[Block]:
         _clean_block("user", item) for item in items if isinstance(item, dict) and item.get("type") != "tool_result"
     )
     blocks = [block for block in found if block is not None]
-    if failed:  # an error may have no image
-        blocks = [text_block("[image]") if block["type"] == "image" else block for block in blocks]
+    if failed:  # an error may have nothing but text
+        blocks = [text_block(f"[{block['type']}]") if is_media(block) else block for block in blocks]
     return blocks or NO_OUTPUT
 
 

@@ -1,21 +1,28 @@
 """Who may speak where: one pure gate for messages, edits, commands and buttons."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from adapters.base import Chat, Inbound
 from gateway.config import GroupPolicy, PrivatePolicy
 
 Standing = Literal["owner", "person", "stranger"]
 Decision = Literal["admit", "ignore", "pair", "tell"]
+Activation = Literal["mention", "always"]
+
+ACTIVATIONS: tuple[Activation, ...] = get_args(Activation)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the gate decided and why. `tell` is a refusal with a sentence for somebody who can act on it."""
+    """What the gate decided and why. `tell` is a refusal with a sentence for somebody who can act on it.
+
+    `heard` is true of what a group says among itself where we are allowed: the agent may be told it later, as context.
+    """
 
     decision: Decision
     reason: str
+    heard: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,21 +33,38 @@ class Policy:
     groups: GroupPolicy
 
 
-def gate(message: Inbound, *, chat_id: str, standing: Standing, policy: Policy) -> Verdict:
+def gate(
+    message: Inbound, *, chat_id: str, standing: Standing, policy: Policy, activation: Activation | None = None
+) -> Verdict:
     """Decide whether a message may reach an agent; pure, by ids only.
 
     `chat_id` is the id of the chat, or the first one it had. `standing` is what the owner's lists say about the sender.
+    `activation` is what the owner set in a group by command, in place of its `require_mention`.
     """
-    if message.sender.is_bot:
-        return Verdict("ignore", "other bots are not answered")
     if message.foreign_command:
         return Verdict("ignore", "the command is for another bot")
     if message.kind == "private":
         return _private(message, standing, policy.private)
-    return _group(message, chat_id, standing, policy.groups)
+    return _group(message, chat_id, standing, policy.groups, activation)
+
+
+def rules_in(groups: GroupPolicy, chat: Chat, *, chat_id: str, guild: str | None) -> GroupPolicy:
+    """Return the rules of one group: the account's own, and over them what is given for its server and for itself."""
+    rules = groups
+    for place in reversed(_places(chat, chat_id, guild)):
+        if (override := groups.by_chat.get(place)) is not None:
+            rules = rules.model_copy(update={name: getattr(override, name) for name in override.model_fields_set})
+    return rules
+
+
+def _places(chat: Chat, chat_id: str, guild: str | None) -> tuple[str, ...]:
+    """Return the ids that a group is listed under, the most specific first."""
+    return (chat.id, chat_id, *((f"guild:{guild}",) if guild else ()))
 
 
 def _private(message: Inbound, standing: Standing, policy: PrivatePolicy) -> Verdict:
+    if message.sender.is_bot:
+        return Verdict("ignore", "other bots are not answered")
     if policy.policy == "disabled":
         return Verdict("ignore", "private chats are disabled")
     if standing == "owner":
@@ -56,18 +80,29 @@ def _private(message: Inbound, standing: Standing, policy: PrivatePolicy) -> Ver
     return Verdict("pair", "unknown sender")
 
 
-def _group(message: Inbound, chat_id: str, standing: Standing, policy: GroupPolicy) -> Verdict:
-    if policy.policy == "disabled":
+def _group(
+    message: Inbound, chat_id: str, standing: Standing, groups: GroupPolicy, activation: Activation | None
+) -> Verdict:
+    rules = rules_in(groups, message.chat, chat_id=chat_id, guild=message.guild)
+    is_bot = message.sender.is_bot
+    if rules.policy == "disabled":
         return Verdict("ignore", "groups are disabled")
-    places = {message.chat.id, chat_id} | ({f"guild:{message.guild}"} if message.guild else set())
-    if policy.policy == "allowlist" and not places & set(policy.allow):
-        if standing == "owner" and message.addressed:
+    places = _places(message.chat, chat_id, message.guild)
+    if rules.policy == "allowlist" and not any(place in rules.allow for place in places):
+        if standing == "owner" and message.addressed and not is_bot:
             return Verdict("tell", f"This group is not on my list. {_how_to_list(message.chat)}")
         return Verdict("ignore", "the group is not on the allow list")
-    if policy.senders is not None and standing != "owner" and message.sender.id not in policy.senders:
+    named = is_bot and message.sender.id in rules.bots
+    may_speak = rules.senders is None or message.sender.id in rules.senders or (standing == "owner" and not is_bot)
+    if is_bot and not named:
+        return Verdict("ignore", "other bots are not answered", heard=may_speak)
+    if not may_speak and not named:
         return Verdict("ignore", "the sender is not on the group's list")
-    if policy.require_mention and not message.addressed:
-        return Verdict("ignore", "not addressed")
+    needs_mention = is_bot or (rules.require_mention if activation is None else activation == "mention")
+    if needs_mention and not message.addressed:
+        return Verdict("ignore", "not addressed", heard=True)
+    if message.for_other_bot and not message.addressed:
+        return Verdict("ignore", "meant for another bot", heard=True)
     return Verdict("admit", "an allowed group")
 
 

@@ -12,6 +12,7 @@ from adapters.terminal.address import socket_path
 from gateway.accounts import Accounts
 from gateway.assembly import (
     Base,
+    admission_of,
     commands_about,
     desk_of,
     endings_of,
@@ -21,7 +22,8 @@ from gateway.assembly import (
     reminders_of,
     turns_of,
 )
-from gateway.build import build_adapters, build_agent, build_heartbeats, policies
+from gateway.attachments import Attachments
+from gateway.build import build_adapters, build_agent, build_heartbeats, build_transcriber
 from gateway.builtin_commands import builtin_commands
 from gateway.commands import Commands
 from gateway.config import Config
@@ -39,7 +41,6 @@ from gateway.reception import Reception
 from gateway.recollections import Recollections
 from gateway.reminder_commands import ReminderCommands
 from gateway.reminders import Door
-from gateway.router import routing_of
 from gateway.schedule import Alarm, ClockTimers, MachineTimers, Schedule
 from gateway.session_commands import session_commands
 from gateway.session_indexes import open_session_indexes
@@ -83,6 +84,7 @@ class Gateway:
         """Take up what the last process left, then connect every account and watch every memory."""
         doubtful = await self.delivery.start()
         dropped = await self.reception.take_up(younger_than_seconds=self.config.inbox.replay_hours * 3_600)
+        await self.delivery.wake_all()  # what was shown of answers that will not come has to go
         if doubtful or dropped:
             extra = {"action": "taken_up", "maybe_sent_twice": doubtful, "too_old_to_answer": dropped}
             log.warning("the last process ended in the middle of its work", extra=extra)
@@ -136,30 +138,56 @@ async def open_gateway(
         threads = Threads()
         stack.callback(threads.close)
         agents = {name: build(name, config, home, clock, demo=demo) for name in config.agents}
-        for agent in agents.values():
-            stack.push_async_callback(agent.model.close)
-        remembered = await stack.enter_async_context(memories(config, home, clock, list(agents)))
-        indexes = await stack.enter_async_context(open_session_indexes(home, clock, list(agents)))
-        agents = {
-            name: replace(agent, memory=remembered.get(name), sessions=indexes.get(name))
-            for name, agent in agents.items()
-        }
+        agents = await _opened(stack, agents, home, clock, memories(config, home, clock, list(agents)))
+        transcriber = build_transcriber(config, clock)
+        if transcriber is not None:
+            stack.push_async_callback(transcriber.close)
         sessions = Sessions(opened.conversations, home.state, threads, clock)
         stack.callback(sessions.close)
         await sessions.load()
-        connected = [*(build_adapters(config, clock) if platforms else ()), *adapters]
+        connected = [*(build_adapters(config, clock, opened.last_seen) if platforms else ()), *adapters]
         async with task_scope() as spawn:
             timers = MachineTimers() if isinstance(clock, SystemClock) else ClockTimers(clock, spawn)
             stack.callback(timers.close)
             ledger = Ledger(opened.usage, clock, spawn)
             recollections = Recollections(spent=ledger.spent, threads=threads, clock=clock)
             schedule = Schedule(clock, timers, spawn)
-            base = Base(config, home, clock, opened, threads, agents, sessions, spawn, schedule, ledger, recollections)
+            base = Base(
+                config,
+                home,
+                clock,
+                opened,
+                threads,
+                agents,
+                sessions,
+                spawn,
+                schedule,
+                ledger,
+                recollections,
+                Attachments(threads, transcriber),
+            )
             gateway = await _assemble(base, connected)
             stack.push_async_callback(gateway.accounts.close)
             await gateway.start(spawn)
             yield gateway
             await gateway.delivery.drain()
+
+
+async def _opened(
+    stack: AsyncExitStack,
+    agents: Mapping[str, Agent],
+    home: Home,
+    clock: Clock,
+    memories: AbstractAsyncContextManager[Mapping[str, Memory]],
+) -> dict[str, Agent]:
+    """Return the agents with their memories and past conversations open; `stack` closes these, and the models."""
+    for agent in agents.values():
+        stack.push_async_callback(agent.model.close)
+    remembered = await stack.enter_async_context(memories)
+    indexes = await stack.enter_async_context(open_session_indexes(home, clock, list(agents)))
+    return {
+        name: replace(agent, memory=remembered.get(name), sessions=indexes.get(name)) for name, agent in agents.items()
+    }
 
 
 async def _assemble(base: Base, adapters: Sequence[Adapter]) -> Gateway:
@@ -168,6 +196,7 @@ async def _assemble(base: Base, adapters: Sequence[Adapter]) -> Gateway:
     socket = socket_path(base.home.state)
     accounts, delivery = outward(base, adapters, socket)
     people = People(owner=config.owner, linked=config.people, approved=await store.people())
+    admission = admission_of(base, people, await store.aliases())
     endings = endings_of(base)
     base.sessions.on_ended = endings.wake
     judge = Judge(base.sessions, config.sessions, clock)
@@ -181,19 +210,16 @@ async def _assemble(base: Base, adapters: Sequence[Adapter]) -> Gateway:
         builtin_commands(desk)
         | session_commands(lanes, turns.compact)
         | ReminderCommands(reminders).commands
-        | commands_about(base, turns)
+        | commands_about(base, turns, admission)
     )
     reception = Reception(
         inbox=store,
-        policies=policies(config),
-        routing=routing_of(config),
-        people=people,
+        admission=admission,
         pairing=pairing,
         commands=commands,
         lanes=lanes,
         delivery=delivery,
         sessions=base.sessions,
-        aliases=await store.aliases(),
         find=accounts.find,
         spawn=base.spawn,
         first_message=preloading(base.agents.values(), base.spawn),

@@ -9,6 +9,9 @@ from adapters.terminal.server import TerminalAdapter
 from agents.flush import Prompts
 from agents.tools import ReminderDoor
 from gateway.accounts import Accounts
+from gateway.admission import Admission
+from gateway.attachments import Attachments
+from gateway.bot_talk import BotTalk
 from gateway.build import context_rules, policies
 from gateway.builtin_commands import Desk
 from gateway.commands import Command, Commands
@@ -16,20 +19,23 @@ from gateway.config import Config
 from gateway.context_command import ContextCommand
 from gateway.contexts import Contexts
 from gateway.delivery import Delivery
+from gateway.drafts import Drafts
 from gateway.endings import Endings, Hook
 from gateway.forgetting import Forgetting
+from gateway.group_commands import GroupCommands
 from gateway.heartbeat import Post
 from gateway.home import Home
 from gateway.judge import Judge
 from gateway.lanes import Lanes
 from gateway.ledger import Ledger
 from gateway.memory_commands import MemoryCommands
-from gateway.outbox import place_of
+from gateway.outbox import Place, place_of
 from gateway.pairing import Pairing
 from gateway.people import People
 from gateway.reception import Reception
 from gateway.recollections import Recollections
 from gateway.reminders import Asker, Reminders
+from gateway.router import routing_of
 from gateway.schedule import Schedule
 from gateway.sessions import Sessions, Threads
 from gateway.settings_commands import SettingsCommands
@@ -56,6 +62,7 @@ class Base:
     schedule: Schedule
     ledger: Ledger
     recollections: Recollections
+    attachments: Attachments
 
 
 def desk_of(
@@ -83,15 +90,34 @@ def desk_of(
     )
 
 
-def commands_about(base: Base, turns: Turns) -> dict[str, Command]:
-    """Build the commands about memory, settings and context of a conversation."""
+def commands_about(base: Base, turns: Turns, admission: Admission) -> dict[str, Command]:
+    """Build the commands about memory, settings and context of a conversation, and about who answers in it."""
     store, sessions, clock = base.store, base.sessions, base.clock
-    forgetting = Forgetting(state=base.home.state, sessions=sessions, traces=store.traces, threads=base.threads)
+    forgetting = Forgetting(
+        state=base.home.state,
+        database=base.home.database,
+        sessions=sessions,
+        traces=store.traces,
+        threads=base.threads,
+    )
     memory = MemoryCommands(agents=base.agents, forgetting=forgetting, threads=base.threads, clock=clock)
     settings = SettingsCommands(sessions, store.usage, base.agents, clock, base.config.sessions.queue.mode)
     rules = context_rules(base.config)
     context = ContextCommand(base.home.state, sessions, store.usage, base.agents, turns, rules, clock)
-    return memory.commands | settings.commands | context.commands
+    groups = GroupCommands(sessions, admission, routing_of(base.config), base.agents, tuple(policies(base.config)))
+    return memory.commands | settings.commands | context.commands | groups.commands
+
+
+def admission_of(base: Base, people: People, aliases: dict[Place, str]) -> Admission:
+    """Build what judges who may speak, and where it goes."""
+    return Admission(
+        policies=policies(base.config),
+        routing=routing_of(base.config),
+        people=people,
+        aliases=aliases,
+        activation=lambda key: base.sessions.settings(key).activation,
+        bot_talk=BotTalk(base.clock),
+    )
 
 
 def endings_of(base: Base) -> Endings:
@@ -188,7 +214,9 @@ def turns_of(
         judge=judge,
         agents=base.agents,
         people=people,
+        attachments=base.attachments,
         delivery=delivery,
+        drafts=Drafts(base.store.drafts, accounts.find, delivery.gates, base.spawn, base.clock, threads=base.threads),
         find=accounts.find,
         threads=base.threads,
         clock=base.clock,

@@ -1,16 +1,19 @@
 """Builds agents, models and adapters from the configuration; a registry one can read says how."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 
 from adapters.base import Adapter
+from adapters.seen import LastSeen, Seen
 from agents.base import Model
 from agents.journal import Journal
 from agents.prices import Price
 from agents.pruning import Pruning
+from agents.transcription import Transcriber
 from agents.workspace import FileCache, Limits, create_workspace
 from gateway.access import Policy
 from gateway.agent import Agent
-from gateway.config import Config, ModelConfig, TelegramAccount
+from gateway.config import Config, DiscordAccount, ModelConfig, TelegramAccount
 from gateway.contexts import ContextRules
 from gateway.heartbeat import Heartbeat, Post, Rhythm
 from gateway.home import Home
@@ -94,7 +97,25 @@ def build_heartbeats(config: Config, agents: Mapping[str, Agent], post: Post) ->
     }
 
 
-def _telegram(name: str, account: TelegramAccount, clock: Clock) -> Adapter:
+def build_transcriber(config: Config, clock: Clock) -> Transcriber | None:
+    """Return what writes down voice messages, None where no server for it is configured."""
+    chosen = config.media.transcriber
+    if chosen.base_url is None:
+        return None
+    from agents.providers.transcription import HttpTranscriber
+
+    key = chosen.api_key.get_secret_value() if chosen.api_key else None
+    return HttpTranscriber(
+        chosen.base_url,
+        chosen.model or "",
+        key,
+        clock=clock,
+        language=chosen.language,
+        timeout_seconds=chosen.timeout_seconds,
+    )
+
+
+def _telegram(name: str, account: TelegramAccount, clock: Clock, last_seen: LastSeen) -> Adapter:
     from adapters.telegram.client import TelegramAdapter
 
     token = account.token.get_secret_value()
@@ -102,13 +123,26 @@ def _telegram(name: str, account: TelegramAccount, clock: Clock) -> Adapter:
     return TelegramAdapter(name, token, clock=clock, base_url=base_url, base_file_url=base_file_url)
 
 
-ADAPTERS: Mapping[str, Callable[..., Adapter]] = {"telegram": _telegram}
+def _discord(name: str, account: DiscordAccount, clock: Clock, last_seen: LastSeen) -> Adapter:
+    from adapters.discord.adapter import DiscordAdapter
+
+    token = account.token.get_secret_value()
+    addresses = {"api_url": account.api_url, "gateway_url": account.gateway_url}
+    return DiscordAdapter(name, token, clock=clock, last_seen=last_seen, **addresses)
 
 
-def build_adapters(config: Config, clock: Clock) -> list[Adapter]:
-    """Return an adapter for every configured account; only the SDKs that are needed are imported."""
+ADAPTERS: Mapping[str, Callable[..., Adapter]] = {"telegram": _telegram, "discord": _discord}
+
+
+def build_adapters(
+    config: Config, clock: Clock, last_seen: Callable[[str, str], Awaitable[Sequence[Seen]]]
+) -> list[Adapter]:
+    """Return an adapter for every configured account; only the SDKs that are needed are imported.
+
+    `last_seen` says, by platform and account, what was heard already.
+    """
     return [
-        ADAPTERS[platform](name, account, clock)
+        ADAPTERS[platform](name, account, clock, partial(last_seen, platform, name))
         for platform, accounts in config.channels.by_platform.items()
         for name, account in accounts.items()
         if platform in ADAPTERS

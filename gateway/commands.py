@@ -12,7 +12,7 @@ from gateway.router import Route
 
 log = logging.getLogger(__name__)
 
-Who = Literal["everyone", "chat", "owner"]
+Who = Literal["everyone", "chat", "owner", "owner anywhere"]
 
 _COMMAND = re.compile(r"/([a-z][a-z0-9_]{0,31})(?:\s+(.*))?\Z", re.DOTALL | re.IGNORECASE)
 
@@ -34,7 +34,8 @@ class Command:
     """A command: its name, its arguments as people read them, one line of help, and who may use it.
 
     `everyone`: whoever may speak to us. `chat`: the owner, and a person in their own private chat. `owner`: the owner, in a
-    private chat, so that a group does not read the answer. `run` returns Markdown or raises `NotDone`.
+    private chat, so that a group does not read the answer; `owner anywhere`: in groups too. `run` returns Markdown or
+    raises `NotDone`.
 
     `opens`: it begins a new session, with this as the cause of the old one's end. That happens when its lane comes to it,
     though it is answered at once; what is written after its name is the session's first message.
@@ -117,7 +118,7 @@ def refused(command: Command, message: Inbound, standing: Standing) -> str | Non
     if command.who == "everyone" or (private and command.who == "chat"):
         return None
     if standing != "owner":
-        return f"Only my owner can use /{command.name}{'' if command.who == 'owner' else ' here'}."
+        return f"Only my owner can use /{command.name}{' here' if command.who == 'chat' else ''}."
     if command.who == "owner" and not private:
         return f"Use /{command.name} in our private chat, so that this group does not read the answer."
     return None

@@ -17,7 +17,7 @@ from gateway.agent import Agent
 from gateway.commands import Call, Command
 from gateway.contexts import ContextRules
 from gateway.sessions import Sessions
-from gateway.store.usage import UsageRows
+from gateway.store.usage import UsageRows, Used
 from gateway.turns import Turns
 from memory.clock import Clock
 from memory.files import ShelfFiles
@@ -71,8 +71,7 @@ class ContextCommand:
 
         lines = await self.turns.threads(table)
         used = await self.usage.of_session(agent.id, row.id) if row is not None else []
-        usage = sum((one.usage for one in used), Usage())
-        return "\n".join([*lines, "", _saved(usage)])
+        return "\n".join([*lines, "", _saved(used)])
 
     def _table(self, snapshot: WorkspaceSnapshot, scene: Scene, entries: Sequence[Entry]) -> list[str]:
         """Make the table; counting tokens is work, so this runs in a thread."""
@@ -81,8 +80,12 @@ class ContextCommand:
         rows.append(_text_row("tools", tools))
         told = model_messages(entries, pruning=self.rules.pruning)
         said = tokens_of(told, count_tokens)
-        whole = sum(len(text_of(entry.record.content)) for entry in entries if isinstance(entry.record, MessageRecord))
-        rows.append(_Row("our conversation", whole, f"{len(told)} messages", said))
+        records = [entry.record for entry in entries if isinstance(entry.record, MessageRecord)]
+        whole = sum(len(text_of(record.content)) for record in records)
+        messages = len(told) - bool(
+            records and records[-1].role == "assistant"
+        )  # then ours is last, so that it goes on
+        rows.append(_Row("our conversation", whole, f"{messages} messages", said))
         system = "\n\n".join(build_system(snapshot, scene))
         memory = memory_block(snapshot) or ""
         total = count_tokens(system) + count_tokens(memory) + count_tokens(tools) + said
@@ -114,10 +117,13 @@ def _text_row(name: str, text: str) -> _Row:
     return _Row(name, len(text), f"{len(text):,}", count_tokens(text))
 
 
-def _saved(usage: Usage) -> str:
+def _saved(used: Sequence[Used]) -> str:
+    if not used:
+        return "Nothing was asked in this conversation yet, so the cache has saved nothing."
+    usage = sum((one.usage for one in used), Usage())
     read = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens
     if not read:
-        return "Nothing was asked in this conversation yet, so the cache has saved nothing."
+        return "The model counts no tokens, so there is nothing to say about its cache."
     share = usage.cache_read_tokens / read
     return (
         f"The model has read {read:,} tokens in this conversation so far; {usage.cache_read_tokens:,} of them ({share:.0%}) "

@@ -8,9 +8,9 @@ from typing import Protocol
 
 from agents.base import Message
 from agents.compaction import Plan, Summarise, entry_of, plan, summarised
-from agents.context import Fixed, Thresholds, decide, flushed, most, scale, size, thresholds
+from agents.context import Decision, Fixed, Thresholds, decide, flushed, most, scale, size, thresholds
 from agents.counting import Counting
-from agents.entries import Entry, MessageRecord, Record, redacted
+from agents.entries import Entry, MessageRecord, Record, redacted, times_redacted
 from agents.history import History
 from agents.pruning import Pruning
 from agents.window import Count, tokens_of
@@ -105,29 +105,41 @@ class Contexts:
     async def messages(self, subject: Subject) -> tuple[Message, ...]:
         """Return the messages of a session's next request; before, its context is made to fit where it does not."""
         messages = await self._messages(subject)
-        limits = self._thresholds(subject)
-        entries, fixed, pruning = subject.session.entries, subject.fixed, self._rules.pruning
-        if most(entries, messages, fixed, pruning) < limits.flush_at:
-            return messages
-        tokens = await self._threads(size, entries, messages, fixed, pruning, self._count)
-        match decide(tokens, limits, flushed=self._rules.soft_threshold_tokens is None or flushed(entries)):
+        match await self._needed(subject, messages):
             case "flush":
-                told = told_of(redacted(entries)).entries
+                told = told_of(redacted(subject.session.entries)).entries
                 self._help.note(subject, [entry for entry in told if isinstance(entry.record, MessageRecord)])
             case "compact":
                 if await self.compact(subject) is not None:
                     return await self._messages(subject)
         return messages
 
+    async def _needed(self, subject: Subject, messages: Sequence[Message]) -> Decision:
+        """Return what a context needs; nothing where it cannot be measured for a fault of ours: the server may take it."""
+        limits = self._thresholds(subject)
+        entries, fixed, pruning = subject.session.entries, subject.fixed, self._rules.pruning
+        try:
+            if most(entries, messages, fixed, pruning) < limits.flush_at:
+                return "nothing"
+            tokens = await self._threads(size, entries, messages, fixed, pruning, self._count)
+        except Exception:
+            log.exception("a context was not measured", extra={"action": "not_measured", "session": subject.session.id})
+            return "nothing"
+        return decide(tokens, limits, flushed=self._rules.soft_threshold_tokens is None or flushed(entries))
+
     async def compact(self, subject: Subject, *, keep: str = "", refused: Sequence[Message] = ()) -> Compacted | None:
-        """Sum up the older part of a conversation, for good; None where there is nothing to sum up.
+        """Sum up the older part of a conversation, for good; None where there is nothing to sum up, or no cut is found.
 
         `keep` is what the user asked not to lose. The server's window may be smaller than ours: where it has `refused`
         messages, half of these is what may stay. Raises OSError when the transcript cannot be written: then nothing has
         changed.
         """
         entries = subject.session.entries
-        found = await self._threads(self._measure, entries, subject.fixed, self._thresholds(subject), refused)
+        try:
+            found = await self._threads(self._measure, entries, subject.fixed, self._thresholds(subject), refused)
+        except Exception:  # then the server refuses it, and the session begins anew: that is an answer
+            log.exception("no cut was found", extra={"action": "not_compacted", "session": subject.session.id})
+            return None
         if found.plan is None:
             return None
         if found.plan.summarised and self._rules.soft_threshold_tokens is not None:
@@ -135,6 +147,8 @@ class Contexts:
         told_instead = await summarised(
             found.plan, keep=keep, summarise=self._help.summary(subject), facts=self._help.facts, clock=self._clock
         )
+        if times_redacted(subject.session.entries) > times_redacted(entries):  # the summary may have what was taken out
+            return await self.compact(subject, keep=keep, refused=refused)
         before = found.before_tokens
         draft = entry_of(found.plan, told_instead, tokens_before=before, tokens_after=0)
         after = await self._threads(self._after, entries, draft, subject.fixed, found)

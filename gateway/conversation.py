@@ -4,12 +4,14 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
-from adapters.base import Adapter, Inbound
+from adapters.base import Adapter
 from agents.base import Message, Usage
 from agents.context import Fixed
 from agents.entries import MessageRecord, Redaction, final_message, redacted, stored_sources
 from agents.errors import ToolFailed
+from agents.media import MAX_DOCUMENT_BYTES, filled, has_references
 from agents.prompt import Scene, build_system
 from agents.reply import Said, reply_of, said_in
 from agents.tools import TOOLS, ToolContext
@@ -17,11 +19,12 @@ from agents.turn import AssistantSaid, Frame, Steering, TurnEvent, UserSaid, run
 from agents.workspace import WorkspaceSnapshot
 from gateway.agent import Agent
 from gateway.contexts import Contexts, Subject
+from gateway.drafts import Draft
 from gateway.inbox import Held, Inbox
 from gateway.lanes import Control
 from gateway.progress import Watch
 from gateway.sessions import Session
-from gateway.telling import Telling, source_of
+from gateway.telling import MOST_OVERHEARD, Telling, source_of
 from memory.clock import Clock
 
 __all__ = ["Agent", "Conversation"]
@@ -49,6 +52,7 @@ class Conversation:
     contexts: Contexts
     spent: Callable[[Usage], None]
     clock: Clock
+    draft: Draft
     model_name: str | None = None
     thinking_tokens: int | None = None
 
@@ -58,7 +62,7 @@ class Conversation:
         After a restart nothing is told, done or asked twice: what the transcript has of the turn is where it goes on.
         """
         stored = stored_sources(self.session.entries)
-        fresh = [row.message for row in rows if source_of(row.message) not in stored]
+        fresh = [row for row in rows if source_of(row.message) not in stored]
         begun = len(fresh) < len(rows)
         if begun:
             await self._send_again()
@@ -68,28 +72,29 @@ class Conversation:
             return reply_of(said)
         return await self._converse(said, snapshot)
 
-    async def _take_in(self, messages: Sequence[Inbound]) -> WorkspaceSnapshot:
+    async def _take_in(self, rows: Sequence[Held]) -> WorkspaceSnapshot:
         """Store what the turn answers, and read the workspace meanwhile; a session's first message has the notes with it."""
         first = all(not isinstance(entry.record, MessageRecord) for entry in self.session.entries)
         if first and self.scene.audience.kind == "private":
-            steering, snapshot = await asyncio.gather(self._told(messages), self.read())
+            steering, snapshot = await asyncio.gather(self._told(rows), self.read())
             notes = await self.telling.notes(self.scene, self.context.files, agent=self.agent, snapshot=snapshot)
             await self._store(Message("user", (*notes, *steering.content)), steering.sources)
             return snapshot
-        steering = await self._told(messages)
+        steering = await self._told(rows)
         stored = self._store(Message("user", steering.content), steering.sources)
         snapshot, _ = await asyncio.gather(self.read(), stored)
         return snapshot
 
     async def _converse(self, said: Sequence[Sequence[Said]], snapshot: WorkspaceSnapshot) -> str:
         """Run the model and its tools over the session's history; what is said is stored as it happens."""
+        self.draft.begin(said)
         fixed = fixed_of(self.scene, snapshot)
         subject = Subject(self.session, self.agent, self.scene.audience, fixed, self.model_name, self.thinking_tokens)
 
         async def prepare() -> tuple[Message, ...]:
             messages = await self.contexts.messages(subject)
             self.watch.progress()  # a conversation may have been summed up
-            return messages
+            return await self._filled(messages)
 
         async def make_room(refused: Sequence[Message]) -> None:
             await self.contexts.compact(subject, refused=refused)
@@ -107,9 +112,18 @@ class Conversation:
         )
         return result.text
 
+    async def _filled(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
+        """Put in the images and documents that are shown in messages; their files are read in a thread."""
+        if not has_references(messages):
+            return messages
+        files = self.context.files
+        read = partial(files.read_bytes, max_bytes=MAX_DOCUMENT_BYTES)
+        return await self.context.run_blocking(filled, messages, read, lambda path: files.stamp(path) is not None)
+
     async def _record(self, event: TurnEvent) -> None:
         """Store what a turn says, before it goes on."""
         self.watch.progress()
+        self.draft.take(event)
         match event:
             case AssistantSaid(message, usage, stop_reason):
                 self.spent(usage)
@@ -123,8 +137,18 @@ class Conversation:
         record = MessageRecord(message.role, message.content, sources=sources, turn=self.control.turn)
         await self.session.append(record)
 
-    async def _told(self, messages: Sequence[Inbound]) -> Steering:
-        content = await self.telling.content(messages, scene=self.scene, files=self.context.files, adapter=self.adapter)
+    async def _told(self, rows: Sequence[Held]) -> Steering:
+        messages = [row.message for row in rows]
+        in_group = self.scene.audience.kind == "group"
+        content = await self.telling.content(
+            messages,
+            overheard=await self.inbox.overheard([row.seq for row in rows], most=MOST_OVERHEARD) if in_group else (),
+            scene=self.scene,
+            files=self.context.files,
+            adapter=self.adapter,
+            room_tokens=self.agent.window_tokens // 2,
+            progress=self.watch.progress,
+        )
         return Steering(content, tuple(source_of(message) for message in messages))
 
     async def _steer(self) -> Steering:
@@ -133,7 +157,7 @@ class Conversation:
         held = await self.inbox.start_turn(self.control.turn, [item.seq for item in items]) if items else []
         if not held:
             return Steering()
-        steering = await self._told([row.message for row in held])
+        steering = await self._told(held)
         self.sources.extend(steering.sources)
         return steering
 

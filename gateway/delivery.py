@@ -3,23 +3,24 @@
 import asyncio
 import logging
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from adapters.base import Activity, Adapter, Outbound
+from adapters.base import Activity, Adapter, Finder
 from adapters.errors import AdapterError, NobodyThere, Rejected, Transient, Unauthorized, Unknown
 from gateway.accounts import Find
+from gateway.gates import Gates
 from gateway.inbox import Part
 from gateway.outbox import Outbox, Parcel, Place, place_of
+from gateway.sending import DUPLICATE_MARK, carried_out, looked_for
 from gateway.tasks import Spawn
 from memory.clock import Clock
 
+__all__ = ["DUPLICATE_MARK", "Delivery"]
+
 log = logging.getLogger(__name__)
 
-
-DUPLICATE_MARK = "_(This may be a duplicate: I cannot tell whether it arrived.)_"
 GIVE_UP_SECONDS = 24 * 3_600
 FIRST_WAIT_SECONDS = 1.0
 DRAIN_SECONDS = 2.0
@@ -40,7 +41,8 @@ class Delivery:
     """One worker per chat that has something to send; a chat that has to wait delays no other.
 
     `configured` says whether an account without a connection belongs to the configuration: its parts then wait for a
-    process that connects it; those of an account that was taken out are given up.
+    process that connects it; those of an account that was taken out are given up. Whoever else asks something of a chat
+    passes through its gate in `gates`, as every part does.
     """
 
     def __init__(
@@ -62,29 +64,25 @@ class Delivery:
         self._out_folder = out_folder
         self._configured = configured
         self._queues: dict[Place, _Queue] = {}
-        self._sending = 0
-        self._idle = asyncio.Event()
-        self._closing = False
-        self._still_until: dict[Place, float] = {}  # monotonic: a platform asked for silence in this chat
+        self.gates = Gates(clock)
 
     async def start(self) -> int:
         """Take up what the last process left; return how many parts were found half-way."""
         doubtful = await self._outbox.recover(hold=self._hold, younger_than_seconds=GIVE_UP_SECONDS)
         await asyncio.to_thread(_remove_others, self._out_folder, await self._outbox.files())
+        await self.wake_all()
+        return doubtful
+
+    async def wake_all(self) -> None:
+        """Look for parts of every chat that has some."""
         for place, not_before in (await self._outbox.places()).items():
             silence = not_before - self._clock.now().timestamp()
-            self._keep_still(place, min(silence, GIVE_UP_SECONDS))  # the clock may have been set back meanwhile
+            self.gates.keep_still(place, min(silence, GIVE_UP_SECONDS))  # the clock may have been set back meanwhile
             self.wake(place)
-        return doubtful
 
     async def drain(self) -> None:
         """Begin nothing more, and give what is on its way a moment to arrive: else nobody could say whether it did."""
-        self._closing = True
-        self._idle.clear()
-        if self._sending:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(DRAIN_SECONDS):
-                    await self._idle.wait()
+        await self.gates.close(patience_seconds=DRAIN_SECONDS)
 
     def wake(self, place: Place) -> None:
         """Look for parts of a chat; returns at once."""
@@ -105,25 +103,14 @@ class Delivery:
         """Show activity in a chat, unless its platform asked for silence there."""
         chat = activity.chat
         adapter = self._find(chat.platform, chat.account)
-        if adapter is None or self._silent_for(place_of(chat)) > 0:
+        if adapter is None or self.gates.silent_for(place_of(chat)) > 0:
             return
         try:
             await adapter.show(activity)
         except AdapterError as error:
             if isinstance(error, Transient) and error.retry_after_seconds is not None:
-                self._keep_still(place_of(chat), error.retry_after_seconds)
+                self.gates.keep_still(place_of(chat), error.retry_after_seconds)
             log.debug("activity not shown", extra={"action": "activity_not_shown", "error": str(error)})
-
-    def _keep_still(self, place: Place, seconds: float) -> None:
-        if seconds > 0:
-            until = self._clock.monotonic() + seconds
-            self._still_until[place] = max(until, self._still_until.get(place, until))
-
-    def _silent_for(self, place: Place) -> float:
-        seconds = self._still_until.get(place, 0.0) - self._clock.monotonic()
-        if seconds <= 0:
-            self._still_until.pop(place, None)
-        return seconds
 
     async def _work(self, place: Place) -> None:
         queue = self._queues[place]
@@ -131,7 +118,7 @@ class Delivery:
             while True:
                 await self._wait(place, queue)
                 adapter = self._find(place.platform, place.account)
-                if self._closing or (adapter is None and self._configured(place.platform, place.account)):
+                if self.gates.closed or (adapter is None and self._configured(place.platform, place.account)):
                     return
                 if not await self._send_next(place, queue, adapter) and not queue.woken.is_set():
                     return
@@ -140,20 +127,17 @@ class Delivery:
 
     async def _send_next(self, place: Place, queue: _Queue, adapter: Adapter | None) -> bool:
         """Try to send the next part of a chat; tell whether there was one."""
-        self._sending += 1
-        try:
+        async with self.gates.passing(place):
+            if self.gates.silent_for(place):
+                return True  # a draft that was just before us at the gate was asked for silence
             parcel = await self._outbox.take(place)
             if parcel is not None:
                 await self._deliver(queue, parcel, adapter)
             return parcel is not None
-        finally:
-            self._sending -= 1
-            if not self._sending:
-                self._idle.set()
 
     async def _wait(self, place: Place, queue: _Queue) -> None:
         """Wait for the end of a silence, and for the next attempt, which a wake-up makes due at once."""
-        while (seconds := self._silent_for(place)) > 0:
+        while (seconds := self.gates.silent_for(place)) > 0:
             await self._clock.sleep(seconds)
         seconds = queue.retry_at - self._clock.monotonic()
         if seconds > 0:
@@ -174,19 +158,25 @@ class Delivery:
             await self._give_up(queue, parcel, why, tell=False)
             return
         try:
-            platform_id = await adapter.send(_dressed(parcel))
+            looked = await looked_for(adapter, parcel, self._outbox)
+            if looked.doubtful and self._hold and not looked.begun:  # of what has begun to show, the rest is owed
+                await self._held(parcel, "nobody can say whether it arrived")
+                return
+            platform_id = await carried_out(adapter, looked)
         except AdapterError as error:
-            await self._refused(queue, parcel, error)
+            await self._refused(queue, parcel, error, looks=isinstance(adapter, Finder))
             return
         await self._outbox.sent(parcel, platform_id)
         log.info("delivered", extra=_extra(parcel, "delivered"))
         await self._finish(parcel)
 
-    async def _refused(self, queue: _Queue, parcel: Parcel, error: AdapterError) -> None:
-        """Decide what becomes of a part that could not be sent."""
+    async def _refused(self, queue: _Queue, parcel: Parcel, error: AdapterError, *, looks: bool) -> None:
+        """Decide what becomes of a part that could not be sent. `looks`: in doubt, its platform can be asked for it."""
         if isinstance(error, NobodyThere):
             await self._later(queue, parcel, NOBODY_THERE_SECONDS, error)
             return
+        if isinstance(error, Unknown) and parcel.edits is not None:
+            error = Transient(str(error))  # whether it was carried out or not: it may be again
         extra = _extra(parcel, "send_refused") | {"error": type(error).__name__, "length": len(parcel.message.text)}
         log.warning("not sent: %s", error, extra=extra)
         match error:
@@ -194,10 +184,10 @@ class Delivery:
                 await self._transient(queue, parcel, error)
             case Unauthorized():
                 await self._later(queue, parcel, LONGEST_WAIT_SECONDS, error)
+            case Unknown() if looks:
+                await self._transient(queue, replace(parcel, doubtful=True), Transient(str(error)))
             case Unknown() if self._hold or parcel.doubtful:
-                await self._outbox.unknown(parcel, str(error))
-                log.error("held: nobody can say whether it arrived", extra=_extra(parcel, "send_held"))
-                await self._show_done(parcel)
+                await self._held(parcel, str(error))
             case Unknown():
                 await self._later(queue, replace(parcel, doubtful=True), FIRST_WAIT_SECONDS, error)
             case Rejected():
@@ -205,11 +195,16 @@ class Delivery:
             case _:
                 await self._give_up(queue, parcel, str(error))
 
+    async def _held(self, parcel: Parcel, why: str) -> None:
+        await self._outbox.unknown(parcel, why)
+        log.error("held: nobody can say whether it arrived", extra=_extra(parcel, "send_held"))
+        await self._show_done(parcel)
+
     async def _transient(self, queue: _Queue, parcel: Parcel, error: Transient) -> None:
         """Keep the chat as still as the platform asks for, or try again after growing waits, for a day."""
         now, wait = self._clock.now().timestamp(), error.retry_after_seconds
         if wait is not None:
-            self._keep_still(place_of(parcel.message.chat), wait)
+            self.gates.keep_still(place_of(parcel.message.chat), wait)
         if now - parcel.created_at >= GIVE_UP_SECONDS:
             await self._give_up(queue, parcel, f"tried for a day: {error}")
         elif wait is not None:
@@ -226,6 +221,9 @@ class Delivery:
     async def _rejected(self, queue: _Queue, parcel: Parcel, error: Rejected) -> None:
         """Change what the platform objects to, once for each reason; give the part up when nothing is left to change."""
         message = parcel.message
+        if parcel.removes:
+            await self._give_up(queue, parcel, str(error), tell=False)
+            return
         changed: Parcel | None = None
         if error.reason == "thread_gone" and message.chat.thread is not None:
             changed = parcel.changed(chat=replace(message.chat, thread=None), reply_to=None)
@@ -235,6 +233,9 @@ class Delivery:
             changed = parcel.changed(plain=True)
         elif error.reason == "too_long" and message.file is None and len(pieces := _halves(message.text)) > 1:
             await self._outbox.resplit(parcel, pieces)
+            return
+        elif parcel.edits is not None and error.reason not in ("forbidden", "chat_gone"):
+            await self._outbox.detach(parcel, error=str(error), remove=error.reason != "edit_gone")
             return
         if changed is not None:
             await self._outbox.again(changed, not_before=0, error=str(error))
@@ -263,14 +264,6 @@ class Delivery:
     async def _show_done(self, parcel: Parcel) -> None:
         if parcel.answers:
             await self.show(Activity(parcel.message.chat, parcel.answers, "done"))
-
-
-def _dressed(parcel: Parcel) -> Outbound:
-    """Return the message as it is sent: with the visible mark where it may be a duplicate."""
-    message = parcel.message
-    if not parcel.doubtful:
-        return message
-    return replace(message, text=f"{DUPLICATE_MARK}\n\n{message.text}" if message.text else DUPLICATE_MARK)
 
 
 def _halves(text: str) -> list[str]:

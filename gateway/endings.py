@@ -2,12 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from agents.entries import Header
+from agents.entries import Entry, Header, times_redacted
 from agents.recollection import last_said
 from agents.session_files import stored
 from agents.spoken import AGENT
@@ -122,9 +122,7 @@ class Endings:
 
     async def _write(self, ending: Ending, agent: Agent) -> str | None:
         """Write the summary of a session and return its path; None where nothing was said that could be summed up."""
-        folder = self._state / "agents" / agent.id / "sessions"
-        transcript = await self._threads(stored, folder, ending.session)
-        entries = transcript.entries if transcript else ()
+        entries = await self._entries(ending)
         spoken = last_said(entries, messages=self._hook.messages, zone=self._clock.zone)
         if not any(one.speaker != AGENT for one in spoken):
             return None
@@ -133,4 +131,11 @@ class Endings:
         if path := await self._recollections.written(agent, header, at=at, why=why):
             return path  # the last process ended right after it had written it
         found = await self._recollections.titled(agent, ending.session, spoken)
+        if times_redacted(await self._entries(ending)) > times_redacted(entries):
+            return await self._write(ending, agent)  # what was taken out meanwhile may be in the summary
         return await self._recollections.write(agent, header, at=at, why=why, found=found, spoken=spoken)
+
+    async def _entries(self, ending: Ending) -> Sequence[Entry]:
+        folder = self._state / "agents" / ending.agent / "sessions"
+        transcript = await self._threads(stored, folder, ending.session)
+        return transcript.entries if transcript else ()

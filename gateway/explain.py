@@ -1,19 +1,22 @@
 """Explanations for the command line: what a configuration says, and how a message would be routed."""
 
 import asyncio
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from adapters.base import Chat, Inbound, Platform, Sender
-from gateway.access import gate
+from gateway.access import Activation, Verdict
+from gateway.admission import Admission
+from gateway.bot_talk import BotTalk
 from gateway.build import ADAPTERS, policies
 from gateway.config import Config
 from gateway.errors import CannotExplain
 from gateway.home import Home
-from gateway.outbox import Place, place_of
+from gateway.outbox import Place
 from gateway.people import People
-from gateway.router import address_of, route, routing_of
+from gateway.router import routing_of
+from gateway.sessions import settings_of
 from gateway.store import KnownPerson, Store
 from memory.clock import SystemClock, zone_named
 
@@ -21,10 +24,7 @@ PLATFORMS: tuple[Platform, ...] = ("telegram", "discord", "slack", "terminal")
 
 
 # Settings that are read and checked, and that nothing acts on so far.
-_LATER = (
-    *("web", "pruning", "compaction.flush", "sessions.reset", "sessions.reset_by_kind"),
-    *("sessions.reset_by_platform", "sessions.memory_hook"),
-)
+_LATER = ("web", "retention.notes_archive_days")
 
 
 def _without_effect(config: Config) -> list[str]:
@@ -72,42 +72,48 @@ class Question:
     account: str | None = None
     thread: str | None = None
     guild: str | None = None
-    kind: str | None = None
+    private: bool | None = None
 
 
 def explain_route(config: Config, home: Home, question: Question) -> list[str]:
     """Return which agent would answer, where and why, a line each; `CannotExplain` for a question that has no answer."""
     message = _message(config, question)
-    approved, aliases = _learned(config, home)
-    people = People(owner=config.owner, linked=config.people, approved=approved)
-    standing = people.standing(question.platform, question.sender)
-    shelf_name = people.shelf_name(question.platform, question.sender)
-    chat_id = aliases.get(place_of(message.chat), question.chat)
-    address = address_of(message, chat_id=chat_id)
-    chosen = route(address, standing=standing, shelf_name=shelf_name, routing=routing_of(config))
+    learned = _learned(config, home)
+    admission = Admission(
+        policies=policies(config),
+        routing=routing_of(config),
+        people=People(owner=config.owner, linked=config.people, approved=learned.people),
+        aliases=dict(learned.aliases),
+        activation=learned.activation.get,
+        bot_talk=BotTalk(SystemClock(zone_named(config.timezone))),
+    )
+    found = admission.of(message)
+    chosen = found.route
     lines = [
         f"agent     {chosen.agent}: {chosen.why}",
         f"otherwise {chosen.runner_up or 'nobody'}",
         f"session   {chosen.session}",
         f"sees      {'everything' if chosen.audience.is_owner else f'the shared files and {chosen.audience.shelf}'}",
-        f"sender    {standing}",
+        f"sender    {found.standing}",
     ]
-    policy = policies(config).get((message.chat.platform, message.chat.account))
-    if policy is not None:
-        verdict = gate(message, chat_id=chat_id, standing=standing, policy=policy)
-        asked = " (when the message addresses the bot)" if message.kind == "group" else ""
-        lines.append(f"access    {verdict.decision}: {verdict.reason}{asked}")
-    return lines
+    if message.chat.platform == "terminal":
+        return lines
+    if message.kind == "private":
+        return [*lines, f"access    {_told(found.verdict)}"]
+    unaddressed = admission.of(replace(message, addressed=False)).verdict
+    return [*lines, f"addressed {_told(found.verdict)}", f"else      {_told(unaddressed)}"]
+
+
+def _told(verdict: Verdict) -> str:
+    return f"{verdict.decision}: {verdict.reason}{', kept as context of the next answer' if verdict.heard else ''}"
 
 
 def _message(config: Config, question: Question) -> Inbound:
     platform = next((name for name in PLATFORMS if name == question.platform), None)
     if platform is None:
         raise CannotExplain(f"There is no platform {question.platform}. The platforms are: {', '.join(PLATFORMS)}.")
-    if question.kind not in (None, "private", "group"):
-        raise CannotExplain("--kind is private or group.")
     account = _account(config, platform, question.account)
-    private = question.kind == "private" or (question.kind is None and question.chat == question.sender)
+    private = question.chat == question.sender if question.private is None else question.private
     return Inbound(
         id="0",
         chat=Chat(platform, account, question.chat, question.thread),
@@ -133,15 +139,26 @@ def _account(config: Config, platform: Platform, given: str | None) -> str:
     return given or (config.default_agent if platform == "terminal" else accounts[0])
 
 
-def _learned(config: Config, home: Home) -> tuple[list[KnownPerson], Mapping[Place, str]]:
-    """Read who was approved by a code and which chats got new ids, where a gateway has run before."""
-    if not home.database.exists():
-        return [], {}
+@dataclass(frozen=True, slots=True)
+class _Learned:
+    """What a gateway has learned: who was approved, which chats got new ids, and what was set for groups."""
 
-    async def read() -> tuple[list[KnownPerson], Mapping[Place, str]]:
+    people: Sequence[KnownPerson] = ()
+    aliases: Mapping[Place, str] = field(default_factory=dict)
+    activation: Mapping[str, Activation | None] = field(default_factory=dict)
+
+
+def _learned(config: Config, home: Home) -> _Learned:
+    """Read what a gateway has learned, where one has run before."""
+    if not home.database.exists():
+        return _Learned()
+
+    async def read() -> _Learned:
         store = await Store.open(home.database, SystemClock(zone_named(config.timezone)))
         try:
-            return await store.people(), await store.aliases()
+            settings = await store.conversations.settings()
+            activation = {key: settings_of(values).activation for key, values in settings.items()}
+            return _Learned(await store.people(), await store.aliases(), activation)
         finally:
             await store.close()
 

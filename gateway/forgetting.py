@@ -12,11 +12,12 @@ from agents.session_files import stamps, stored
 from gateway.agent import Agent
 from gateway.sessions import Sessions, Threads
 from gateway.store.traces import Trace, Traces
-from memory.errors import FileProblem, PathRefused
+from memory.errors import DatabaseError, FileProblem, PathRefused
 from memory.files import ShelfFiles
 from memory.mentions import Mentions
 from memory.roots import takes_folder
 from memory.shelves import Audience, shelf_of
+from memory.sqlite import compact
 
 log = logging.getLogger(__name__)
 
@@ -81,8 +82,9 @@ class Done:
 class Forgetting:
     """Finds and removes. The owner's private chat reaches everything of an agent, any other its own shelf alone."""
 
-    def __init__(self, *, state: Path, sessions: Sessions, traces: Traces, threads: Threads) -> None:
+    def __init__(self, *, state: Path, database: Path, sessions: Sessions, traces: Traces, threads: Threads) -> None:
         self._state = state
+        self._database = database
         self._sessions = sessions
         self._traces = traces
         self._threads = threads
@@ -127,25 +129,44 @@ class Forgetting:
             messages += len(session.said)
         reminders, traces = await self._found_traces(agent, plan.session, Mentions(plan.words))
         await self._traces.blank([*reminders, *traces])
+        left = self._left(plan, agent, messages)
+        try:
+            await self._erase(agent)
+        except DatabaseError as problem:
+            log.warning("a database was not cleaned: %s", problem, extra={"action": "not_forgotten"})
+            left = ("a database that could not be written just now; ask me once more in a while", *left)
+        return Done(lines, messages, len(reminders), len(traces), tuple(failed), left)
+
+    async def _erase(self, agent: Agent) -> None:
+        """Leave nothing in the indexes and in the store's file of what is gone. Raises `DatabaseError`."""
         for index in (agent.memory, agent.sessions):
             if index is not None:
                 await index.purge()
-        return Done(lines, messages, len(reminders), len(traces), tuple(failed), self._left(plan, agent, messages))
+        await compact(self._database, always=True)
 
     def _left(self, plan: Plan, agent: Agent, messages: int) -> tuple[str, ...]:
         """Say where copies remain that are not ours to remove; of the machine's folders to the owner alone."""
         left = [f"`{path}` has them in its name; give it another one" for path in plan.names]
         if plan.audience.is_owner:
+            folder = self._state / "agents" / agent.id
             if messages:
-                folder = f"state/agents/{agent.id}/sessions"
                 left.append(
-                    f"the transcripts in `{folder}` keep the words, marked as removed; delete a file to be rid of it"
+                    f"the transcripts in `state/agents/{agent.id}/sessions` keep the words, marked as removed; "
+                    "delete a file to be rid of it"
+                )
+            put_aside = [*folder.glob("*.damaged-*"), *folder.glob("sessions/*.torn-*")]
+            if any(not path.name.endswith(("-wal", "-shm")) for path in put_aside):
+                names = "`*.damaged-*` and `*.torn-*`"
+                left.append(
+                    f"what was damaged and put aside, {names} in `state/agents/{agent.id}`, may have them; delete it"
                 )
             if (self._state / "chat-history").exists():
                 left.append("`state/chat-history` has what you typed in the terminal")
             if (agent.workspace / ".git").exists():
                 left.append("the workspace is under git, whose history still has them")
             left.append("backups that you made, and what the model's provider keeps")
+        elif messages:
+            left.append("the records of our conversations, marked as removed; only my owner can open them")
         return (*left, "the chat itself, on its platform: delete the messages there")
 
     async def _found_traces(
@@ -186,7 +207,7 @@ def _in_files(agent: Agent, audience: Audience, mentions: Mentions) -> _Files:
                 if mentions(path):
                     found.names.append(path)
     others = _other_files(ShelfFiles(agent.workspace, audience), notes)
-    found.not_ours += [path for path, text in others if mentions(text)]
+    found.not_ours.extend(path for path, text in others if mentions(text))
     return found
 
 

@@ -44,7 +44,8 @@ class Arrival:
     """A message with what access and routing decided about it.
 
     `told` is said, once, about a message that is not admitted; with `pairing` the code is stored, and its parts are said.
-    `turn` is the turn that begins with it at once, because nothing runs or waits in its session.
+    `turn` is the turn that begins with it at once, because nothing runs or waits in its session. `heard`: it is not
+    admitted, and the agent may be told it as context of what is.
     """
 
     message: Inbound
@@ -53,6 +54,7 @@ class Arrival:
     turn: str | None = None
     told: tuple[Part, ...] = ()
     pairing: PairingRequest | None = None
+    heard: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +104,18 @@ class Inbox(Protocol):
         self, arrivals: Sequence[Arrival], *, migrations: Sequence[Migration] = (), dead: Sequence[DeadLetter] = ()
     ) -> list[Receipt]:
         """Commit what arrived; duplicates stop here, a new wording replaces one that waits."""
+        ...
+
+    async def our_threads(self, threads: Sequence[Chat]) -> frozenset[Chat]:
+        """Return those threads in groups that hang on a message which was meant for us, or which we sent."""
+        ...
+
+    async def overheard(self, seqs: Sequence[int], *, most: int) -> list[Inbound]:
+        """Return the newest of what a group said among itself before these rows of it, oldest first.
+
+        That is what came to the same thread since the last row before them that a turn took, with the message that the
+        thread hangs on; so nothing is told twice. Nothing for a row that opened its session, or that nobody wrote.
+        """
         ...
 
     async def take_up(

@@ -22,6 +22,7 @@ _QUIET = (
     "httpcore",
     "httpcore2",
     "telegram",
+    "discord",
     "anthropic",
     "asyncio",
     "markdown_it",

@@ -1,22 +1,27 @@
 """The command /memory: what is remembered, found and forgotten, for the person whose memory it is."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from agents.forgetting import Said
 from gateway.agent import Agent
 from gateway.commands import Call, Command, NotDone
 from gateway.forgetting import Done, Forgetting, Plan
 from gateway.sessions import Threads
+from memory.analyser import content_words, terms
 from memory.clock import Clock, day_note
 from memory.errors import FileProblem, PathRefused
 from memory.files import ShelfFiles
 
 SHOWN_CHARACTERS = 1_500
 FOUND = 5
+QUOTED_LINES = 6
 SHOWN_LINES = 12
 ASKED_FOR = timedelta(minutes=10)
 
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)\s*", re.DOTALL)  # tells people how to use the file
 _YES = ("yes", "ja", "oui", "sí", "si", "да", "是", "はい", "예")
 
 
@@ -68,7 +73,7 @@ class MemoryCommands:
         told = []
         for title, path in (("Long-term memory", audience.path("MEMORY.md")), ("Today", today)):
             text = await self._threads(_text_of, files, path)
-            told.append(f"**{title}** (`{path}`)\n\n{_cut(text) if text.strip() else '_nothing yet_'}")
+            told.append(f"**{title}** (`{path}`)\n\n{_cut(text) if _says_something(text) else '_nothing yet_'}")
         return "\n\n".join(told)
 
     async def _search(self, call: Call, words: str) -> str:
@@ -77,7 +82,7 @@ class MemoryCommands:
             raise NotDone("My memory cannot be searched: its index can neither be opened nor made; the log says why.")
         answer = await memory.search(words, call.route.audience, limit=FOUND)
         told = [
-            f"`{result.path}`, {_line_range(result.start_line, result.end_line)}\n{_quoted(result.snippet)}"
+            f"`{result.path}`, {_line_range(result.start_line, result.end_line)}\n{_quoted(result.snippet, words)}"
             for result in answer.results
         ]
         if not told:
@@ -119,9 +124,14 @@ class MemoryCommands:
         return call.route.session, f"{call.message.chat.platform}:{call.message.sender.id}"
 
 
+def _says_something(text: str) -> bool:
+    """Tell whether a note has more than headings."""
+    return any(line.strip() and not line.startswith("#") for line in text.split("\n"))
+
+
 def _text_of(files: ShelfFiles, path: str) -> str:
     try:
-        return files.read(path)
+        return _COMMENT.sub("", files.read(path))
     except (FileProblem, PathRefused):
         return ""
 
@@ -135,20 +145,25 @@ def _line_range(first: int, last: int) -> str:
     return f"line {first}" if first == last else f"lines {first}–{last}"
 
 
-def _quoted(text: str) -> str:
-    return "\n".join(f"> {line}" for line in text.split("\n"))
+def _quoted(text: str, words: str) -> str:
+    """Return the lines of a find that have one of the words, or its first ones where none has."""
+    asked = set(content_words(words))
+    lines = [line for line in text.split("\n") if line.strip()]
+    telling = [line for line in lines if asked.intersection(terms(line))] or lines
+    more = ["> …"] if len(telling) > QUOTED_LINES else []
+    return "\n".join([*(f"> {line}" for line in telling[:QUOTED_LINES]), *more])
 
 
 def _shown(plan: Plan) -> list[str]:
     """Say what would go, and how to agree."""
     lines = [f"These lines hold all of these words ({plan.words}):", ""]
-    samples = [(f"`{found.path}`", line) for found in plan.files for line in found.lines]
-    for session in plan.sessions:
-        samples += [(f"our conversation of {said.time:%Y-%m-%d}", said.lines[0]) for said in session.said]
-    samples += [("a reminder", text) for text in plan.reminders]
-    lines += [f"- {where}: {_sample(line)}" for where, line in samples[:SHOWN_LINES]]
+    samples = list(dict.fromkeys(_samples(plan)))
+    lines += [f"- {where}: {line}" for where, line in samples[:SHOWN_LINES]]
     if len(samples) > SHOWN_LINES:
         lines.append(f"- and {len(samples) - SHOWN_LINES} more")
+    tools = sum(_is_of_tools(said) for session in plan.sessions for said in session.said)
+    if tools:
+        lines.append(f"- {_count(tools, 'result')} of my tools in our conversations")
     if plan.traces:
         lines.append(f"- {_count(plan.traces, 'message')} that I still keep as sent or received")
     if plan.not_ours:
@@ -166,7 +181,9 @@ def _told(plan: Plan, done: Done) -> list[str]:
     if done.reminders:
         went.insert(2, _count(done.reminders, "reminder"))
     *first, last = went
-    lines = [f"Gone: {', '.join(first)}, and {last}. I will not find or read it again.", "", "What is left:", ""]
+    but = "But for the files named here" if plan.not_ours or done.failed else "From now on"
+    told = f"Gone: {', '.join(first)}, and {last}. {but} I will not find or read it again."
+    lines = [told, "", "What is left:", ""]
     lines += [f"- `{path}` could not be changed; look at its permissions" for path in done.failed]
     if plan.not_ours:
         lines.append(f"- {_not_ours(plan.not_ours)}")
@@ -180,8 +197,23 @@ def _not_ours(paths: Sequence[str]) -> str:
     return f"{named}{more} {'has' if len(paths) == 1 else 'have'} it too, and I never change such files; edit them yourself."
 
 
+def _samples(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Yield where each line is and what it says, what is nearest to people first."""
+    yield from ((f"`{found.path}`", _sample(line)) for found in plan.files for line in found.lines)
+    yield from (("a reminder", _sample(text)) for text in plan.reminders)
+    for session in plan.sessions:
+        for said in session.said:
+            if not _is_of_tools(said):
+                yield f"our conversation of {said.time:%Y-%m-%d}", _sample(said.lines[0])
+
+
+def _is_of_tools(said: Said) -> bool:
+    """Tell whether a tool gave it, as JSON that nobody wants to read."""
+    return said.lines[0].startswith("{")
+
+
 def _sample(line: str) -> str:
-    line = " ".join(line.split())
+    line = " ".join(line.split()).removeprefix("- ")
     return line if len(line) <= 120 else f"{line[:119]}…"
 
 

@@ -10,7 +10,11 @@ from gateway.inbox import Part
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """One part on its way. `doubtful`: it may have been sent already, and is marked so; `created_at` is in Unix seconds."""
+    """One part on its way. `doubtful`: it may have been sent already, and is marked so; `created_at` is in Unix seconds.
+
+    `edits` is the platform's id of the message that grew while the part was written, and becomes it. With `removes` it
+    is no part: that message is to be removed. `begun`: what is in the chat, if anything, is only the beginning.
+    """
 
     seq: int
     message: Outbound
@@ -18,6 +22,9 @@ class Parcel:
     attempts: int
     created_at: float
     doubtful: bool
+    edits: str | None = None
+    removes: bool = False
+    begun: bool = False
 
     def changed(self, **values: object) -> "Parcel":
         """Return the parcel with its message changed."""
@@ -33,6 +40,19 @@ class Place:
     chat: str
 
 
+@dataclass(frozen=True, slots=True)
+class Growing:
+    """A message that grows while a turn writes its reply; `message_id` is the platform's, None before it is known.
+
+    `fresh`: it was made just now. One that is not, and has no id, may be in the chat already, and nobody knows where.
+    """
+
+    seq: int
+    message_id: str | None
+    reply_to: str | None
+    fresh: bool
+
+
 def place_of(chat: Chat) -> Place:
     """Return the queue that messages to a chat go into."""
     return Place(chat.platform, chat.account, chat.id)
@@ -46,7 +66,7 @@ class Outbox(Protocol):
         ...
 
     async def places(self) -> dict[Place, float]:
-        """Return the chats that have parts ready, and until when (Unix seconds) each one's platform wants silence."""
+        """Return the chats with parts that are ready or still grow, and until when (Unix seconds) each wants silence."""
         ...
 
     async def take(self, place: Place) -> Parcel | None:
@@ -55,6 +75,10 @@ class Outbox(Protocol):
 
     async def sent(self, parcel: Parcel, platform_id: str) -> None:
         """Record that the platform has it, under which id."""
+        ...
+
+    async def found(self, parcel: Parcel, platform_id: str) -> None:
+        """Record that a part that was in doubt is in the chat, under which id."""
         ...
 
     async def again(self, parcel: Parcel, *, not_before: float, error: str) -> None:
@@ -73,8 +97,15 @@ class Outbox(Protocol):
         """Replace a part that the platform found too long by smaller ones, in its place."""
         ...
 
+    async def detach(self, parcel: Parcel, *, error: str, remove: bool) -> None:
+        """Put a part back that cannot be an edit: it is sent as a message of its own.
+
+        With `remove`, the message that it was to edit is removed.
+        """
+        ...
+
     async def recover(self, *, hold: bool, younger_than_seconds: float) -> int:
-        """At start: parts found half-way are sent again with a mark, or held; return how many there were.
+        """At start: let go of parts that were found half-way, as doubtful ones; return how many there were.
 
         Without `hold`, those that are held already are let go too, if they are young enough to be of use.
         """
@@ -82,4 +113,28 @@ class Outbox(Protocol):
 
     async def files(self) -> set[str]:
         """Return the paths of the files that parts still wait to be sent with."""
+        ...
+
+
+class GrowingRows(Protocol):
+    """Messages that grow: rows of the outbox from before their first request on. Every method is one transaction.
+
+    When the turn's rows of the inbox are closed, the same transaction makes the message the first part of the reply, or
+    has it removed; so a growing message of which no process knows cannot stay.
+    """
+
+    async def begin_draft(self, turn: str, chat: Chat, reply_to: str | None) -> Growing | None:
+        """Return the growing message of a running turn, made if there is none; None when the turn does not run."""
+        ...
+
+    async def placed(self, seq: int, platform_id: str) -> None:
+        """Record under which id the platform has it: the next request edits it."""
+        ...
+
+    async def unplaced(self, seq: int) -> None:
+        """Forget it: it certainly was not sent."""
+        ...
+
+    async def draft_refused(self, seq: int, *, not_before: float) -> None:
+        """Record until when (Unix seconds) its platform wants silence, so that a restart keeps it too."""
         ...

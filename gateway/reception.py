@@ -3,15 +3,17 @@
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Literal
 
 from adapters.base import Chat, DeadLetter, Event, Inbound, Migration
 from agents.entries import Note
-from gateway.access import Policy, Standing, Verdict, gate
+from gateway.access import Verdict
 from gateway.accounts import Find
+from gateway.admission import Admission, Admitted
 from gateway.beginnings import Beginnings
 from gateway.commands import Answer, Call, Commands, refused
 from gateway.delivery import Delivery
@@ -19,8 +21,6 @@ from gateway.inbox import Arrival, Held, Inbox, Part, Receipt
 from gateway.lanes import Lanes, Waiting
 from gateway.outbox import Place, place_of
 from gateway.pairing import Pairing
-from gateway.people import People
-from gateway.router import Route, Routing, address_of, owner_sessions, route
 from gateway.sessions import Sessions
 from gateway.store import Cause
 from gateway.tasks import Spawn
@@ -37,33 +37,28 @@ class Reception:
         self,
         *,
         inbox: Inbox,
-        policies: Mapping[tuple[str, str], Policy],
-        routing: Routing,
-        people: People,
+        admission: Admission,
         pairing: Pairing,
         commands: Commands,
         lanes: Lanes,
         delivery: Delivery,
         sessions: Sessions,
-        aliases: dict[Place, str],
         find: Find,
         spawn: Spawn,
         first_message: Callable[[], None],
     ) -> None:
         self._inbox = inbox
-        self._policies = policies
-        self._routing = routing
-        self._people = people
+        self._admission = admission
         self._pairing = pairing
         self._commands = commands
         self._lanes = lanes
         self._delivery = delivery
         self._sessions = sessions
-        self._aliases = aliases
         self._find = find
         self._spawn = spawn
         self._first_message = first_message
         self._told_places: set[Place] = set()
+        self._in_threads = asyncio.Lock()
         self._beginnings = Beginnings(lanes.is_free, commands.is_command)
         self._addressed_albums: deque[tuple[Chat, str | None]] = deque(maxlen=REMEMBERED_ALBUMS)
 
@@ -86,17 +81,20 @@ class Reception:
             failures.append(failure)
 
     async def _commit(self, events: Sequence[Event]) -> None:
-        migrations = [self._follow(event) for event in events if isinstance(event, Migration)]
-        told = set(self._told_places)
+        migrations = [self._admission.follow(event) for event in events if isinstance(event, Migration)]
         messages = self._albums_whole([event for event in events if isinstance(event, Inbound)])
-        judged = [self._judge(message, told) for message in messages]
         dead = [event for event in events if isinstance(event, DeadLetter)]
         for letter in dead:
             extra = {"action": "dead_letter", "account": f"{letter.platform}/{letter.account}"}
             log.error("an event could not be read: %s", letter.error, extra=extra)
-        with self._beginnings.of(judged) as arrivals:
-            receipts = await self._inbox.accept(arrivals, migrations=migrations, dead=dead)
-            dropped = [item for receipt in receipts for item in self._go_on(receipt)]
+        # To ask whose a thread is takes a moment, in which what comes next in it must not overtake.
+        async with self._in_threads if any(map(_continues_thread, messages)) else nullcontext():
+            messages = await self._in_our_threads(messages)
+            told = set(self._told_places)
+            judged = [self._judge(message, told) for message in messages]
+            with self._beginnings.of(judged) as arrivals:
+                receipts = await self._inbox.accept(arrivals, migrations=migrations, dead=dead)
+                dropped = [item for receipt in receipts for item in self._go_on(receipt)]
         self._say_dropped(dropped)
 
     async def take_up(self, *, younger_than_seconds: float) -> int:
@@ -106,17 +104,17 @@ class Reception:
         """
         taken = await self._inbox.take_up(
             younger_than_seconds=younger_than_seconds,
-            owner_sessions=self.owner_sessions(self._routing.agents),
+            owner_sessions=self._admission.all_owner_sessions(),
             notice=lambda count, chat: self._too_old(count, chat, hours=younger_than_seconds / 3_600),
         )
         turned_away: list[int] = []
         dropped: list[Waiting] = []
         for held in taken.open:  # all at once: the rows of a turn have to be there when its lane begins
-            standing, verdict = self._standing(held.message)
-            if verdict.decision != "admit":  # the rules were changed meanwhile
+            found = self._admission.of(held.message)
+            if found.verdict.decision != "admit":  # the rules were changed meanwhile
                 turned_away.append(held.seq)
             elif self._is_served(held.message.chat):
-                dropped += self._hand_over(held, standing)
+                dropped += self._hand_over(held, found)
         self._say_dropped(dropped)
         if turned_away:
             await self._inbox.close_rows(turned_away, "dropped")
@@ -126,15 +124,12 @@ class Reception:
 
     def admitted(self, message: Inbound) -> Arrival | None:
         """Return a message that we raise ourselves with its session; see `gateway.unprompted.Entrance`."""
-        standing, verdict = self._standing(message)
-        if verdict.decision != "admit":
-            return None
-        return Arrival(message, self._route(message, standing).session, admitted=True)
+        found = self._admission.of(message)
+        return Arrival(message, found.route.session, admitted=True) if found.verdict.decision == "admit" else None
 
     def owner_sessions(self, agents: frozenset[str]) -> list[str]:
         """Return the keys of every private conversation that owners can have with these agents."""
-        accounts = [*self._policies, *(("terminal", agent) for agent in agents)]
-        return owner_sessions(replace(self._routing, agents=agents), owners=self._people.owners, accounts=accounts)
+        return self._admission.owner_sessions(agents)
 
     def enter(self, receipts: Sequence[Receipt]) -> None:
         """Hand messages that are committed to their lanes; see `gateway.unprompted.Entrance`."""
@@ -147,13 +142,7 @@ class Reception:
             f"While I was not running, {messages} waited for more than {hours:g} hours, so I left {them} unanswered. "
             "Whoever still needs an answer has to ask again."
         )
-        return Part(chat or Chat("terminal", self._routing.default_agent, "local"), text, purpose="notice")
-
-    def _follow(self, migration: Migration) -> Migration:
-        """Remember that a chat has a new id; the first one goes on naming its session and its shelf."""
-        first = self._first_id(migration.old)
-        self._aliases[place_of(migration.new)] = first
-        return Migration(replace(migration.old, id=first), migration.new)
+        return Part(chat or Chat("terminal", self._admission.default_agent, "local"), text, purpose="notice")
 
     def _albums_whole(self, messages: Sequence[Inbound]) -> list[Inbound]:
         """An album that is addressed to us in one of its captions is addressed to us with all its pictures."""
@@ -163,33 +152,24 @@ class Reception:
         known = set(self._addressed_albums)
         return [replace(m, addressed=True) if (m.chat, m.album) in known else m for m in messages]
 
+    async def _in_our_threads(self, messages: Sequence[Inbound]) -> list[Inbound]:
+        """What people write in a thread that hangs on a message to us, or of ours, is addressed to us."""
+        doubtful = [m for m in messages if _continues_thread(m) and _may_be_ours(m)]
+        if not doubtful:
+            return list(messages)
+        ours = await self._inbox.our_threads(list({message.chat for message in doubtful}))
+        return [replace(m, addressed=True) if m in doubtful and m.chat in ours else m for m in messages]
+
     def _is_served(self, chat: Chat) -> bool:
         return self._find(chat.platform, chat.account) is not None
 
-    def _first_id(self, chat: Chat) -> str:
-        return self._aliases.get(place_of(chat), chat.id)
-
-    def _standing(self, message: Inbound) -> tuple[Standing, Verdict]:
-        chat = message.chat
-        standing = self._people.standing(chat.platform, message.sender.id)
-        if chat.platform == "terminal":
-            return standing, Verdict("admit", "the terminal of the machine")
-        policy = self._policies.get((chat.platform, chat.account))
-        if policy is None:
-            return standing, Verdict("ignore", "the account is not configured")
-        return standing, gate(message, chat_id=self._first_id(chat), standing=standing, policy=policy)
-
-    def _route(self, message: Inbound, standing: Standing) -> Route:
-        shelf_name = self._people.shelf_name(message.chat.platform, message.sender.id)
-        address = address_of(message, chat_id=self._first_id(message.chat))
-        return route(address, standing=standing, shelf_name=shelf_name, routing=self._routing)
-
     def _judge(self, message: Inbound, told: set[Place]) -> Arrival:
         """Decide about one message. A refusal is told a chat once: `told` has those that know, and takes this one in."""
-        standing, verdict = self._standing(message)
-        session = self._route(message, standing).session
-        if verdict.decision == "admit" and not _has_content(message):
-            verdict = Verdict("ignore", "nothing is in it")
+        found = self._admission.arriving(message)
+        verdict, session = found.verdict, found.route.session
+        if not _has_content(message):
+            verdict = Verdict("ignore", "nothing is in it") if verdict.decision == "admit" else verdict
+            verdict = replace(verdict, heard=False)
         if verdict.decision == "admit":
             return Arrival(message, session, admitted=True)
         self._log_refusal(message, verdict)
@@ -197,7 +177,7 @@ class Reception:
             return Arrival(message, session, admitted=False, pairing=self._pairing.request(message.chat))
         place = place_of(message.chat)
         if verdict.decision != "tell" or place in told:
-            return Arrival(message, session, admitted=False)
+            return Arrival(message, session, admitted=False, heard=verdict.heard)
         told.add(place)
         return Arrival(message, session, admitted=False, told=(Part(message.chat, verdict.reason, purpose="notice"),))
 
@@ -217,7 +197,7 @@ class Reception:
             self._first_message()
             held = Held(receipt.seq, arrival.session, None, 0, message, receipt.arrived)
             begun = arrival.turn if receipt.begun else None
-            return self._hand_over(held, self._standing(message)[0], begun=begun)
+            return self._hand_over(held, self._admission.of(message), begun=begun)
         if receipt.kind == "reworded_late":
             if arrival.admitted:  # else it was never answered, and what strangers write stays out of transcripts
                 self._spawn(self._note_edit(arrival), "note an edit")
@@ -226,10 +206,10 @@ class Reception:
             self._delivery.wake(place_of(message.chat))
         return []
 
-    def _hand_over(self, held: Held, standing: Standing, *, begun: str | None = None) -> list[Waiting]:
+    def _hand_over(self, held: Held, found: Admitted, *, begun: str | None = None) -> list[Waiting]:
         """Let a command be answered, or put a message into its lane; return the messages that are dropped because of it."""
         message = held.message
-        chosen = self._route(message, standing)
+        chosen, standing = found.route, found.standing
         item = Waiting(held.seq, message, chosen, held.arrived, held.turn, begun)
         is_said = held.turn is None and message.origin == "chat"  # a turn goes on; a reminder is no command
         call = self._commands.call(message, chosen, standing, seq=held.seq) if is_said else None
@@ -301,7 +281,7 @@ class Reception:
 
     async def _note_edit(self, arrival: Arrival) -> None:
         message = arrival.message
-        chosen = self._route(message, self._standing(message)[0])
+        chosen = self._admission.of(message).route
         try:
             note = Note("A message was edited too late for its answer.", {"text": message.text})
             await self._sessions.note(chosen, note)
@@ -313,3 +293,13 @@ class Reception:
 def _has_content(message: Inbound) -> bool:
     """Tell whether there is anything to answer; a bare mention that replies to something is about that."""
     return bool(message.clean.strip() or message.attachments or message.reply_to)
+
+
+def _continues_thread(message: Inbound) -> bool:
+    """Tell whether a message is in a thread of a group that another message has opened."""
+    return message.kind == "group" and message.chat.thread not in (None, message.id)
+
+
+def _may_be_ours(message: Inbound) -> bool:
+    """Tell whether a message could be meant for us although it does not say so; bots have to mention us anywhere."""
+    return not (message.addressed or message.for_other_bot or message.sender.is_bot)

@@ -1,5 +1,6 @@
 """Recollections: the summary file of a session on the shelf of its conversation, written when it ends or is summed up."""
 
+import asyncio
 import logging
 from collections.abc import Sequence
 from datetime import datetime
@@ -40,6 +41,7 @@ class Recollections:
         self._spent = spent
         self._threads = threads
         self._clock = clock
+        self._filing = asyncio.Lock()  # a session that ends while its facts are kept has one file all the same
 
     async def titled(self, agent: Agent, session: str, spoken: Sequence[Line]) -> Titled:
         """Return title and summary of what was said; whatever goes wrong, both are empty."""
@@ -98,7 +100,8 @@ class Recollections:
                 record=record,
             )
 
-        path = await self._threads(work)
+        async with self._filing:
+            path = await self._threads(work)
         if agent.memory is not None and path is not None:
             agent.memory.touch(path)
         return path

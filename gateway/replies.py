@@ -33,9 +33,7 @@ class Replies:
         chat = control.chat
         adapter = self._find(chat.platform, chat.account)
         texts = await self._split(adapter, text) if adapter else [text] if text else []
-        first = control.items[0].message
-        names_question = first.kind == "group" or chat.platform == "terminal"  # where others write as well
-        reply_to = first.id if names_question and first.origin == "chat" else None
+        reply_to = reference_of(control)
         parts = [Part(chat, piece, reply_to=None if number else reply_to) for number, piece in enumerate(texts)]
         for number, file in enumerate(outgoing):
             path = self._out_folder / f"{control.turn}-{number}"
@@ -56,6 +54,13 @@ class Replies:
 def notice(control: Control, sentence: str) -> Part:
     """Return the part that tells a chat why it gets no answer."""
     return Part(control.chat, sentence, purpose="notice", answers=message_ids(control))
+
+
+def reference_of(control: Control) -> str | None:
+    """Return the message that a reply refers to: the question, where others write as well."""
+    first = control.items[0].message
+    names_question = first.kind == "group" or control.chat.platform == "terminal"
+    return first.id if names_question and first.origin == "chat" else None
 
 
 def message_ids(control: Control) -> tuple[str, ...]:

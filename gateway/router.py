@@ -1,7 +1,7 @@
 """Which agent answers, under which session key, before which audience: pure, and able to say why."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from adapters.base import Inbound
 from gateway.access import Standing
@@ -10,6 +10,7 @@ from memory.shelves import OWNER, Audience, group_shelf, person_shelf
 
 # Most specific first; a binding is as specific as its most specific field.
 SPECIFICITY = ("thread", "chat", "sender", "guild", "account", "platform")
+_PLACES = SPECIFICITY[:4]  # what names less than a whole account
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +33,17 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Where a message goes. `why` names the binding that matched, `runner_up` what would have come next."""
+    """Where a message goes. `why` names the binding that matched, `runner_up` what would have come next.
+
+    `around` is the session of the chat that a thread is in; None outside of threads in groups.
+    """
 
     agent: str
     session: str
     audience: Audience
     why: str
     runner_up: str | None = None
+    around: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +88,13 @@ def route(address: Address, *, standing: Standing, shelf_name: str, routing: Rou
     """
     agent, why, runner_up = _agent(address, routing)
     audience = _audience(address, standing, shelf_name)
-    key = f"agent:{agent}:{_conversation(address, audience, routing)}"
-    return Route(agent, key, audience, why, runner_up)
+
+    def key(of: Address) -> str:
+        return f"agent:{agent}:{_conversation(of, audience, routing)}"
+
+    in_thread = address.thread is not None and not address.private
+    around = key(replace(address, thread=None)) if in_thread else None
+    return Route(agent, key(address), audience, why, runner_up, around)
 
 
 def owner_sessions(
@@ -103,6 +113,19 @@ def owner_sessions(
     return [
         f"agent:{agent}:{conversation}" for agent in sorted(routing.agents) for conversation in sorted(conversations)
     ]
+
+
+def agents_on(platform: str, account: str, routing: Routing) -> frozenset[str]:
+    """Return the agents that speak through an account: those bound to any place on it, and who answers in all others.
+
+    No message on the account is routed to another one.
+    """
+    if platform == "terminal" and account in routing.agents:
+        return frozenset({account})
+    bound = [b for b in routing.bindings if b.platform in (None, platform) and b.account in (None, account)]
+    whole = [b for b in bound if all(getattr(b, field) is None for field in _PLACES)]
+    rest = min(whole, key=_rank).agent if whole else routing.default_agent
+    return frozenset({rest, *(b.agent for b in bound if b not in whole)})
 
 
 def _agent(address: Address, routing: Routing) -> tuple[str, str, str | None]:

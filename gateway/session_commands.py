@@ -5,6 +5,7 @@ import logging
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from typing import Any
 
 from adapters.base import Inbound
 from gateway.commands import Call, Command, NotDone
@@ -49,10 +50,18 @@ async def _in_lane(lanes: Lanes, call: Call, compact: Compact) -> str:
 
     async def work() -> None:
         try:
-            done.set_result(await compact(call.route, call.arguments))
+            found = await compact(call.route, call.arguments)
         except OSError as problem:
             log.exception("a conversation was not summed up", extra={"action": "not_compacted"})
-            done.set_exception(NotDone(f"I could not write it down: {problem.strerror}."))
+            tell(done.set_exception, NotDone(f"I could not write it down: {problem.strerror or problem}."))
+        except Exception as fault:  # whoever asked is told; what a lane does between two turns must not end the gateway
+            tell(done.set_exception, fault)
+        else:
+            tell(done.set_result, found)
+
+    def tell(how: Callable[[Any], None], what: object) -> None:
+        if not done.done():  # whoever asked may be gone
+            how(what)
 
     lanes.barrier(call.route.session, work)
     found = await done

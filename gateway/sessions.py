@@ -11,6 +11,7 @@ from typing import Any
 
 from agents.entries import Header, Note
 from agents.transcript import new_session_id
+from gateway.access import ACTIVATIONS, Activation
 from gateway.lanes import MODES, Mode
 from gateway.router import Route
 from gateway.store.conversations import Cause, Conversations, SessionRow
@@ -31,6 +32,7 @@ class SessionSettings:
     model: str | None = None
     thinking: str | None = None
     queue: Mode | None = None
+    activation: Activation | None = None
 
 
 class Sessions:
@@ -59,7 +61,7 @@ class Sessions:
     async def load(self) -> None:
         """Read what is set for sessions, and write the ends that the last process decided and did not write down."""
         for key, values in (await self._conversations.settings()).items():
-            self._settings[key] = _settings(values)
+            self._settings[key] = settings_of(values)
         for ending in await self._conversations.endings(waiting=True):
             header = Header(ending.session, ending.key, ending.agent, ending.ended, shelf=ending.shelf)
             await self._transcripts.end(header, ending.cause)
@@ -190,8 +192,9 @@ def _header(row: SessionRow) -> Header:
     return Header(row.id, row.key, row.agent, row.created, shelf=row.shelf)
 
 
-def _settings(values: Mapping[str, Any]) -> SessionSettings:
+def settings_of(values: Mapping[str, Any]) -> SessionSettings:
     """Return stored settings; what this version does not know, or not with that value, does not hold."""
     texts = {name: values[name] for name in ("model", "thinking") if isinstance(values.get(name), str)}
     queue = next((mode for mode in MODES if mode == values.get("queue")), None)
-    return SessionSettings(**texts, queue=queue)
+    activation = next((one for one in ACTIVATIONS if one == values.get("activation")), None)
+    return SessionSettings(**texts, queue=queue, activation=activation)

@@ -6,6 +6,7 @@ from typing import get_args
 
 from agents.base import Usage
 from agents.prices import list_price
+from agents.providers.demo import DemoModel
 from gateway.agent import Agent
 from gateway.commands import Call, Command, NotDone
 from gateway.lanes import Mode
@@ -47,6 +48,8 @@ class SettingsCommands:
             now = settings.model or agent.model.name
             return f"`{now}` answers here{'' if settings.model is None else f', instead of `{agent.model.name}`'}."
         _owners_alone(call, "which model answers")
+        if isinstance(agent.model, DemoModel):
+            raise NotDone("The demo answers here, which needs no key. Set one and start again to choose a model.")
         if name.lower() == _DEFAULT:
             await self.sessions.set_settings(call.route, replace(settings, model=None))
             return f"`{agent.model.name}` answers here from the next message on."
@@ -120,20 +123,19 @@ def _sum(agent: Agent, used: Sequence[Used]) -> str:
     if not calls:
         return "nothing yet"
     usage = sum((one.usage for one in used), Usage())
+    told = f"{calls:,} {'call' if calls == 1 else 'calls'}"
+    if usage == Usage():
+        return f"{told}, without tokens"
     read = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens
     cached = f" ({usage.cache_read_tokens / read:.0%} of it from the cache)" if read else ""
-    told = (
-        f"{calls:,} {'call' if calls == 1 else 'calls'}, {read:,} tokens read{cached}, {usage.output_tokens:,} written"
-    )
-    return f"{told}, {_cost(agent, used)}"
+    return f"{told}, {read:,} tokens read{cached}, {usage.output_tokens:,} written, {_cost(agent, used)}"
 
 
 def _cost(agent: Agent, used: Sequence[Used]) -> str:
-    paid = [one for one in used if one.usage != Usage()]
-    if not paid:
-        return "no cost"
     prices = [
-        (agent.price if agent.price and one.model == agent.model.name else list_price(one.model), one) for one in paid
+        (agent.price if agent.price and one.model == agent.model.name else list_price(one.model), one)
+        for one in used
+        if one.usage != Usage()
     ]
     unknown = sorted({one.model for price, one in prices if price is None})
     dollars = sum(price.of(one.usage) for price, one in prices if price is not None)

@@ -1,12 +1,12 @@
 """Summing up: what is kept of a conversation when its context is made smaller: a summary, facts, notes."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from agents.base import Usage
 from agents.compaction import Summarise
-from agents.entries import Entry, Header
+from agents.entries import Entry, Header, times_redacted
 from agents.flush import Flushes, Job, Prompts
 from agents.keeping import lacking
 from agents.recollection import Titled
@@ -41,8 +41,7 @@ class SummingUp:
         spent: Spent,
     ) -> None:
         self._sessions = sessions
-        self._flushes = Flushes(clock, prompts=prompts, spent=self._spent_on_notes)
-        self._noting: dict[str, Subject] = {}
+        self._flushes = Flushes(clock, prompts=prompts)
         self._recollections = recollections
         self._threads = threads
         self._clock = clock
@@ -58,7 +57,7 @@ class SummingUp:
             agent.max_tokens,
             self._clock,
             self._threads,
-            spent=partial(self._spent, agent, subject.session.id, subject.model_name),
+            spent=self._spent_by(subject),
             model_name=subject.model_name,
         )
 
@@ -79,7 +78,6 @@ class SummingUp:
     async def _note(self, subject: Subject, part: tuple[Entry, ...]) -> None:
         session, agent = subject.session, subject.agent
         snapshot = session.entries
-        self._noting.setdefault(session.id, subject)  # one at a time takes notes, the first
         try:
             # The turn may end before the notes are taken: the transcript stays open for the entry about them.
             async with self._sessions.by_id(session.id, session.header.key, agent.id) as held:
@@ -94,17 +92,15 @@ class SummingUp:
                     part=part,
                     note=held.append,
                     model_name=subject.model_name,
+                    spent=self._spent_by(subject),
+                    is_stale=lambda: times_redacted(held.entries) > times_redacted(snapshot),
                 )
                 await self._flushes.run(job)
         except OSError:
             log.exception("no notes taken", extra={"action": "flush_failed", "session": session.id})
-        finally:
-            if self._noting.get(session.id) is subject:
-                del self._noting[session.id]
 
-    def _spent_on_notes(self, session: str, usage: Usage) -> None:
-        subject = self._noting[session]
-        self._spent(subject.agent, session, subject.model_name, usage)
+    def _spent_by(self, subject: Subject) -> Callable[[Usage], None]:
+        return partial(self._spent, subject.agent, subject.session.id, subject.model_name)
 
     def _context(self, subject: Subject) -> ToolContext:
         agent, audience = subject.agent, subject.audience
@@ -128,3 +124,5 @@ class SummingUp:
             await self._recollections.write(agent, header, at=now, why=why, found=Titled(""), facts=facts)
         except (FileProblem, PathRefused, OSError) as problem:
             log.warning("facts were not kept: %s", problem, extra={"action": "facts_lost", "session": session.id})
+        except Exception:  # nobody waits for this, and nobody else must end with it
+            log.exception("facts were not kept", extra={"action": "facts_lost", "session": session.id})

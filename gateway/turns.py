@@ -16,9 +16,11 @@ from agents.tools import ReminderDoor, ToolContext
 from agents.turn import being_cancelled
 from agents.workspace import WorkspaceSnapshot, read_workspace
 from gateway.accounts import Find
+from gateway.attachments import Attachments
 from gateway.contexts import Compacted, Contexts, Subject
 from gateway.conversation import Agent, Conversation, fixed_of
 from gateway.delivery import Delivery
+from gateway.drafts import Draft, Drafts
 from gateway.inbox import Held, Inbox, Outcome, Part
 from gateway.judge import Judge
 from gateway.lanes import Control, Waiting
@@ -63,7 +65,9 @@ class Turns:
         judge: Judge,
         agents: Mapping[str, Agent],
         people: People,
+        attachments: Attachments,
         delivery: Delivery,
+        drafts: Drafts,
         find: Find,
         threads: Threads,
         clock: Clock,
@@ -78,8 +82,9 @@ class Turns:
         self._judge = judge
         self._agents = agents
         self._delivery = delivery
+        self._drafts = drafts
         self._find = find
-        self._telling = Telling(people, threads, clock)
+        self._telling = Telling(people, attachments, threads, clock)
         self._replies = Replies(find, threads, out_folder)
         self.threads = threads
         self._clock = clock
@@ -96,11 +101,12 @@ class Turns:
         overflowed = False
         try:
             async with showing(lambda: self._show(control, "working"), self._clock), watched(self._clock) as watch:
-                outcome, parts, overflowed = await self._answer(control, rows, watch)
+                with self._drafts.writing(control) as draft:
+                    outcome, parts, overflowed = await self._answer(control, rows, watch, draft)
         except ModelError as error:
             log.warning("no answer: %s", error, extra=_extra(control, "model_failed"))
             overflowed = isinstance(error, ContextOverflow)
-            outcome, parts = "failed", [notice(control, _sentence(error))]
+            outcome, parts = "failed", [notice(control, self._sentence(control, error))]
         except TimeoutError:
             log.error("turn stalled", extra=_extra(control, "turn_stalled"))
             outcome, parts = "failed", [notice(control, _STALLED)]
@@ -117,9 +123,8 @@ class Turns:
         self._sessions.touched(await self._inbox.finish_turn(control.turn, outcome, parts))
         if overflowed:  # it would again: the next message finds a session that works
             await self._sessions.reset(control.route.session, "overflow")
-        if parts:
-            self._delivery.wake(place_of(control.chat))
-        else:
+        self._delivery.wake(place_of(control.chat))  # without parts too: what was shown of a silent answer has to go
+        if not parts:
             await self._show(control, "done")
         log.info("turn closed", extra=_extra(control, "turn_closed") | {"outcome": outcome})
 
@@ -151,12 +156,15 @@ class Turns:
             if item.message.origin == "chat":
                 written.append(item.message.id)
         for chat, of_chat in ids.items():
+            self._delivery.wake(place_of(chat))  # what was shown of an answer has to go
             await self._delivery.show(Activity(chat, tuple(of_chat), "done"))
 
     async def _show(self, control: Control, phase: Literal["working", "done"]) -> None:
         await self._delivery.show(Activity(control.chat, message_ids(control), phase))
 
-    async def _answer(self, control: Control, rows: Sequence[Held], watch: Watch) -> tuple[Outcome, list[Part], bool]:
+    async def _answer(
+        self, control: Control, rows: Sequence[Held], watch: Watch, draft: Draft
+    ) -> tuple[Outcome, list[Part], bool]:
         """Return what a turn comes to, the parts of its reply, and whether its session no longer fits the model."""
         if max(row.attempts for row in rows) > self._max_attempts:
             raise _GivenUp
@@ -165,7 +173,7 @@ class Turns:
             await self._judge.before_turn(control.route, arrived=control.items[0].arrived)
         async with self._sessions.use(control.route) as session:
             rows = [_without_command(row, session) for row in rows]
-            conversation = self._conversation(control, rows, session, watch)
+            conversation = self._conversation(control, rows, session, watch, draft)
             files = conversation.context.outgoing
             try:
                 text = await conversation.answer(rows)
@@ -176,12 +184,21 @@ class Turns:
                     raise
                 log.warning("no answer, only files: %s", error, extra=_extra(control, "model_failed"))
                 overflowed = isinstance(error, ContextOverflow)
-                text = "" if isinstance(error, EmptyAnswer) else _sentence(error)
+                text = "" if isinstance(error, EmptyAnswer) else self._sentence(control, error)
             finally:
                 if agent.sessions is not None:
                     agent.sessions.touch(session.id)
         parts = await self._replies.parts(control, text, files, workspace=agent.workspace)
         return ("replied" if parts else "silent"), parts, overflowed
+
+    def _sentence(self, control: Control, error: ModelError) -> str:
+        """Return what people read about an error of the model."""
+        if isinstance(error, ContextOverflow):
+            return f"{error.sentence} {_BEGUN_ANEW}"
+        if isinstance(error, ModelUnusable) and self._sessions.settings(control.route.session).model is not None:
+            usual = self._agents[control.route.agent].model.name
+            return f"{error.sentence} `/model default` brings `{usual}` back."
+        return error.sentence
 
     async def _has_begun(self, control: Control) -> bool:
         """Tell whether a turn of before a restart is in the transcript already: then it goes on there, whatever day it is."""
@@ -191,7 +208,9 @@ class Turns:
         async with self._sessions.use(control.route) as session:
             return source_of(first.message) in stored_sources(session.entries)
 
-    def _conversation(self, control: Control, rows: Sequence[Held], session: Session, watch: Watch) -> Conversation:
+    def _conversation(
+        self, control: Control, rows: Sequence[Held], session: Session, watch: Watch, draft: Draft
+    ) -> Conversation:
         """Put together what a turn works with."""
         chat, audience, agent = control.chat, control.route.audience, self._agents[control.route.agent]
         scene = Scene(agent.id, audience, self._clock.zone, place_of_message(rows[0].message))
@@ -226,6 +245,7 @@ class Turns:
             contexts=self._contexts,
             spent=partial(self._ledger.spent, agent, session.id, chosen.model),
             clock=self._clock,
+            draft=draft,
             model_name=chosen.model,
             thinking_tokens=THINKING.get(chosen.thinking or ""),
         )
@@ -250,11 +270,6 @@ class Turns:
 def _without_command(row: Held, session: Session) -> Held:
     """Return a row as what is told to the model: a command that opened the session is not."""
     return replace(row, message=first_words(row.message)) if row.seq == session.opened_by else row
-
-
-def _sentence(error: ModelError) -> str:
-    """Return what people read about an error of the model."""
-    return f"{error.sentence} {_BEGUN_ANEW}" if isinstance(error, ContextOverflow) else error.sentence
 
 
 def _extra(control: Control, action: str) -> dict[str, object]:

@@ -3,8 +3,10 @@
 import contextlib
 import io
 import os
+from collections import deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from textwrap import wrap
 from typing import ClassVar, TextIO
 
 from prompt_toolkit import PromptSession
@@ -27,9 +29,10 @@ from rich.theme import Theme
 
 from adapters.base import MenuEntry
 from adapters.terminal.client import Link
-from adapters.terminal.protocol import Done, File, Message, Problem, Working, printable, whole
+from adapters.terminal.protocol import Done, Draft, File, Message, Problem, Working, printable, whole
 
 MAX_WIDTH = 100
+DRAFT_LINES = 5
 LEAVE = ("/quit", "/exit")
 STYLE = Style.from_dict(
     {
@@ -53,6 +56,7 @@ class Window:
         self._link = link
         self._agent = printable(link.welcome.agent)
         self._busy: set[str] = set()
+        self._draft = ""
         self._seen: set[str] = set()
         self._session: PromptSession[str] = PromptSession(
             [("class:prompt", "› ")],
@@ -87,11 +91,16 @@ class Window:
                 case Message() | File():
                     if line.key not in self._seen:
                         self._seen.add(line.key)
+                        self._draft = ""
                         await self._print(answer(self._agent, line))
                     self._link.shown(line.key)
+                case Draft(text):
+                    self._draft = text
+                    self._session.app.invalidate()
                 case Working(ids):
                     self._set_busy(self._busy | set(ids))
                 case Done(ids):
+                    self._draft = ""
                     self._set_busy(self._busy - set(ids))
                 case Problem(text, message_id):
                     self._set_busy(self._busy - {message_id or ""})
@@ -109,7 +118,8 @@ class Window:
         self._session.app.invalidate()
 
     def _toolbar(self) -> StyleAndTextTuples:
-        return [("", f"{self._agent} … "), ("", "(Ctrl-C stops it)")]
+        lines = [*last_lines(self._draft, width=self._session.output.get_size().columns), f"{self._agent} … "]
+        return [("", "\n".join(lines)), ("", "(Ctrl-C stops it)")]
 
     def _types_command(self) -> bool:
         return is_command_prefix(self._session.default_buffer.text)
@@ -199,6 +209,12 @@ def answer(agent: str, line: Message | File) -> RenderableType:
     if isinstance(line, File):
         body.append(Text(printable(line.path), style="underline", overflow="fold"))
     return Group(Text(agent, style="dim"), Padding(Group(*body), (0, 0, 1, 2)))
+
+
+def last_lines(text: str, *, width: int) -> list[str]:
+    """Return the last lines of a text that is being written, as a terminal of this width shows them; no blank ones."""
+    wrapped = (piece for line in printable(text).splitlines() for piece in wrap(line, min(width, MAX_WIDTH)))
+    return list(deque(wrapped, maxlen=DRAFT_LINES))
 
 
 def rendered(what: RenderableType, *, width: int) -> str:

@@ -30,7 +30,9 @@ HOMES: dict[str, str | tuple[str, ...]] = {
     "slack_bolt": "adapters/slack/client.py",
     "slack_sdk": "adapters/slack/client.py",
     "anthropic": "agents/providers/anthropic.py",
-    "httpx2": ("agents/providers/anthropic.py", "memory/embedders/http.py"),
+    "httpx2": ("agents/providers/anthropic.py", "agents/providers/transcription.py", "memory/embedders/http.py"),
+    "PIL": "agents/scaling.py",
+    "pypdf": "agents/documents.py",
     "apsw": "memory/sqlite.py",
     "Stemmer": "memory/stems.py",
     "onnxruntime": ("memory/embedders/onnx_session.py", "memory/embedders/onnx_folder.py"),
@@ -40,16 +42,21 @@ HOMES: dict[str, str | tuple[str, ...]] = {
     "tokenizers": "memory/embedders/onnx_folder.py",
     "watchfiles": "memory/watch.py",
     "tiktoken": "memory/tokens.py",
-    "typer": "gateway/cli.py",
+    "typer": ("gateway/cli.py", "gateway/cli_memory.py", "gateway/cli_options.py"),
     "apscheduler": "gateway/schedule.py",
 }
 
 # These cost time or memory: nothing may load them before they are used.
 HEAVY = {
     *("telegram", "discord", "slack_bolt", "slack_sdk", "anthropic", "httpx2", "tiktoken", "prompt_toolkit", "rich"),
-    *("numpy", "onnxruntime", "sentencepiece", "google", "tokenizers", "watchfiles", "apscheduler"),
+    *("numpy", "onnxruntime", "sentencepiece", "google", "tokenizers", "watchfiles", "apscheduler", "PIL", "pypdf"),
 }
-LOADED_WITH_ITS_MODULE = {"telegram": "adapters/telegram/client.py"}
+LOADED_WITH_ITS_MODULE = {
+    "telegram": "adapters/telegram/client.py",
+    "discord": "adapters/discord/client.py",
+    "slack_bolt": "adapters/slack/client.py",
+    "slack_sdk": "adapters/slack/client.py",
+}
 
 LARGEST_MODULE = 350
 LARGEST_FUNCTION = 60

@@ -16,13 +16,14 @@ from telegram import Bot, BotCommand, LinkPreviewOptions, MessageEntity, ReplyPa
 from telegram import error as sdk
 from telegram.request import HTTPXRequest
 
-from adapters.base import Activity, Attachment, MenuEntry, Outbound, Platform, Ready, Receive
+from adapters.base import Activity, Attachment, Chat, MenuEntry, Outbound, Platform, Ready, Receive, Streaming
 from adapters.errors import AdapterError, Rejected, Transient, Unknown
-from adapters.telegram import files, refusals, translate
+from adapters.telegram import drafts, files, refusals, translate
 from adapters.telegram.content import Payload
 from adapters.telegram.masking import TokenMask
 from adapters.telegram.mentions import Me
 from adapters.telegram.polling import Clock, Updates
+from adapters.telegram.reactions import Reactions
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +37,7 @@ T = TypeVar("T")
 
 
 class TelegramAdapter:
-    """One bot on Telegram, by long polling. Implements `adapters.base.Adapter`."""
+    """One bot on Telegram, by long polling. Implements `adapters.base.Adapter` and `adapters.base.Streamer`."""
 
     platform: Final[Platform] = "telegram"
     healthy_within_seconds: Final[float | None] = 120.0
@@ -74,7 +75,9 @@ class TelegramAdapter:
             lambda update: translate.event(update, account=account, me=self._me),
             lambda update, error: translate.dead_letter(update, account=account, error=error),
         )
+        self._reactions = Reactions()
         self._no_typing_until: dict[str, float] = {}
+        self._without_drafts: set[str] = set()  # chats in which Telegram does not take them
 
     @property
     def heard_at(self) -> float:
@@ -111,24 +114,53 @@ class TelegramAdapter:
             self._pause_typing(message.chat.id, refusal)
             raise
 
+    def streaming(self, chat: Chat) -> Streaming:
+        """Return that a private chat shows drafts, unless Telegram has refused one there; other chats take edits."""
+        return drafts.EDITS if chat.id in self._without_drafts else drafts.streaming(chat)
+
+    async def draft(self, message: Outbound) -> None:
+        """Show a draft in a private chat. Where Telegram takes none, the next reply grows by edits."""
+        call = drafts.draft_call(message)
+        try:
+            await self._asked(self._bot.send_message_draft(**_arguments(call), read_timeout=5))
+        except Rejected as refusal:
+            if refusal.reason == "other":
+                self._without_drafts.add(message.chat.id)
+            raise
+
+    async def edit(self, message: Outbound, message_id: str) -> None:
+        """Give a message of ours another text. In a group that got a new id, the messages of before are gone for us."""
+        await self._asked(self._edited(drafts.edit_call(message, message_id)))
+
+    async def remove(self, chat: Chat, message_id: str) -> None:
+        """Delete a message of ours; one that is not there any more is no error."""
+        call = drafts.remove_call(chat, message_id)
+        try:
+            await self._asked(self._bot.delete_message(**call.parameters), repeatable=True)
+        except Rejected as refusal:
+            if refusal.reason != "edit_gone":
+                raise
+
     async def fetch(self, attachment: Attachment, *, max_bytes: int) -> bytes:
         """Return a file's bytes; `Rejected(reason="too_long")` above `max_bytes`, or the 20 MB that a bot may load."""
         files.check_size(attachment.size_bytes or 0, max_bytes)
         file = await self._asked(self._bot.get_file(attachment.ref), repeatable=True)
         files.check_size(file.file_size or 0, max_bytes)
-        return await self._asked(self._downloaded(file.file_path or "", max_bytes), repeatable=True)
+        downloaded = files.downloaded(file.file_path or "", max_bytes=max_bytes, tls=self._tls)
+        return await self._asked(downloaded, repeatable=True)
 
     async def show(self, activity: Activity) -> None:
-        """Show typing while we work; it vanishes by itself. Raises `Transient` when Telegram asks for silence, else nothing.
+        """Show typing while we work, and in groups a reaction on what is worked on; the end takes that away.
 
-        While the silence lasts, nothing is asked of Telegram.
+        Raises `Transient` when Telegram asks for silence, else nothing. While the silence lasts, nothing is asked of Telegram.
         """
-        chat = activity.chat
-        if activity.phase != "working" or self._typing_is_paused(chat.id):
+        chat, typing = activity.chat, partial(self._bot.send_chat_action, action="typing", read_timeout=5)
+        if self._typing_is_paused(chat.id):
             return
         try:
-            place = translate.typing_address(chat)
-            await self._asked(self._bot.send_chat_action(action="typing", read_timeout=5, **place))
+            await self._react(activity)
+            if activity.phase == "working":
+                await self._asked(typing(**translate.typing_address(chat)))
         except AdapterError as error:
             self._pause_typing(chat.id, error)
             if isinstance(error, Transient) and error.retry_after_seconds:
@@ -139,6 +171,13 @@ class TelegramAdapter:
         """Release the connections."""
         await self._requests.shutdown()
         self._mask.detach()
+
+    async def _react(self, activity: Activity) -> None:
+        for reaction in self._reactions.due(activity):
+            try:
+                await self._asked(self._bot.set_message_reaction(read_timeout=5, **reaction))
+            except Rejected as refusal:
+                self._reactions.refused(activity.chat, str(refusal))
 
     async def _asked(self, request: Awaitable[T], *, repeatable: bool = False) -> T:
         """Await a request; the one place where foreign exceptions become ours."""
@@ -176,6 +215,15 @@ class TelegramAdapter:
                 raise
             return await self._once(translate.as_document(call), data)  # too long, too narrow, or no picture at all
 
+    async def _edited(self, call: translate.Call) -> None:
+        try:
+            await self._bot.edit_message_text(**_arguments(call))
+        except sdk.ChatMigrated as moved:
+            raise Rejected(str(refusals.moved(moved.new_chat_id)), reason="edit_gone") from None
+        except sdk.BadRequest as refusal:
+            if not refusals.is_unchanged(refusal.message):
+                raise
+
     async def _once(self, call: translate.Call, data: bytes | None) -> str:
         arguments = _arguments(call)
         if call.method == "sendMessage" or data is None:
@@ -185,17 +233,6 @@ class TelegramAdapter:
         else:
             message = await self._bot.send_document(document=data, **arguments)
         return str(message.message_id)
-
-    async def _downloaded(self, url: str, max_bytes: int) -> bytes:
-        data = bytearray()
-        async with httpx.AsyncClient(verify=self._tls, timeout=30) as http, http.stream("GET", url) as response:
-            if response.status_code == httpx.codes.NOT_FOUND:
-                raise Rejected("Telegram does not have this file any more.")
-            response.raise_for_status()
-            async for piece in response.aiter_bytes():
-                data += piece
-                files.check_size(len(data), max_bytes)
-        return bytes(data)
 
     def _pause_typing(self, chat_id: str, error: AdapterError) -> None:
         if isinstance(error, Transient) and error.retry_after_seconds:

@@ -1,6 +1,9 @@
-"""Files to and from Telegram: reading what is sent, and the sizes that a bot may move."""
+"""Files to and from Telegram: reading what is sent, loading what came, and the sizes that a bot may move."""
 
+import ssl
 from pathlib import Path
+
+import httpx
 
 from adapters.base import OutFile
 from adapters.errors import Rejected
@@ -19,6 +22,19 @@ def read(file: OutFile) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise Rejected(f"The file {file.name} cannot be read: {error.strerror}.") from error
+
+
+async def downloaded(url: str, *, max_bytes: int, tls: ssl.SSLContext) -> bytes:
+    """Return the bytes that lie at a URL; `Rejected` when they are gone or more than `max_bytes`, else what httpx raises."""
+    data = bytearray()
+    async with httpx.AsyncClient(verify=tls, timeout=30) as http, http.stream("GET", url) as response:
+        if response.status_code == httpx.codes.NOT_FOUND:
+            raise Rejected("Telegram does not have this file any more.")
+        response.raise_for_status()
+        async for piece in response.aiter_bytes():
+            data += piece
+            check_size(len(data), max_bytes)
+    return bytes(data)
 
 
 def check_size(size: int, max_bytes: int) -> None:

@@ -19,18 +19,19 @@ class Me:
 class Reading:
     """A text as far as it concerns us: without our mention, and whether it names us or another bot.
 
-    `command` says that it starts with a command that names no other bot.
+    `command` says that it starts with a command that names no other bot, `other_bot` that it names one anywhere.
     """
 
     clean: str
     mentioned: bool = False
     command: bool = False
     foreign_command: bool = False
+    other_bot: bool = False
 
 
 def read_mentions(text: str, entities: Sequence[Payload], me: Me) -> Reading:
     """Return `text` as we should read it; entities that do not fit the text are passed over."""
-    mentioned = command = foreign = False
+    mentioned = command = foreign = other = False
     ours: list[tuple[int, int]] = []
     for kind, start, end, entity in _placed(text, entities):
         if kind == "bot_command":
@@ -38,13 +39,16 @@ def read_mentions(text: str, entities: Sequence[Payload], me: Me) -> Reading:
             if bot and _same(bot, me):
                 ours.append((start + len(name), end))
                 mentioned = True
+            other = other or (bool(bot) and not _same(bot, me))
             if not text[:start].strip():
                 command = not bot or _same(bot, me)
                 foreign = not command
         elif _names_us(kind, text[start:end], entity, me):
             ours.append((start, end))
             mentioned = True
-    return Reading(_without(text, ours), mentioned, command, foreign)
+        else:
+            other = other or _names_a_bot(kind, text[start:end], entity)
+    return Reading(_without(text, ours), mentioned, command, foreign, other)
 
 
 def _placed(text: str, entities: Sequence[Payload]) -> Iterator[tuple[str, int, int, Payload]]:
@@ -58,6 +62,13 @@ def _names_us(kind: str, words: str, entity: Payload, me: Me) -> bool:
     if kind == "text_mention":
         return bool(entity["user"]["id"] == me.id)
     return kind == "mention" and _same(words.removeprefix("@"), me)
+
+
+def _names_a_bot(kind: str, words: str, entity: Payload) -> bool:
+    """Tell whether an entity names a bot; Telegram has them end their usernames with `bot`."""
+    if kind == "text_mention":
+        return bool(entity["user"].get("is_bot"))
+    return kind == "mention" and words.casefold().endswith("bot")
 
 
 def _same(username: str, me: Me) -> bool:

@@ -14,6 +14,12 @@ _SIGNS: Mapping[RejectedReason, tuple[str, ...]] = {
         "reply message not found",
         "reply_message_id_invalid",
     ),
+    "edit_gone": (
+        "message to edit not found",
+        "message can't be edited",
+        "message to delete not found",
+        "message_id_invalid",
+    ),
     "too_long": (
         "message is too long",
         "caption is too long",
@@ -25,6 +31,14 @@ _SIGNS: Mapping[RejectedReason, tuple[str, ...]] = {
     "chat_gone": ("chat not found", "user not found", "peer_id_invalid", "chat was deactivated", "channel_private"),
     "forbidden": ("rights", "forbidden", "blocked", "kicked", "not a member", "restricted", "is deactivated"),
 }
+
+
+_UNCHANGED = "message is not modified"
+
+
+def is_unchanged(description: str) -> bool:
+    """Tell whether an edit was refused because the message says that already."""
+    return _UNCHANGED in description.lower()
 
 
 def reason_of(description: str) -> RejectedReason:

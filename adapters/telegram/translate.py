@@ -7,7 +7,18 @@ from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import Any, Literal
 
-from adapters.base import Chat, DeadLetter, Event, Inbound, Migration, Outbound, OutFile, Quote, Ready, Sender
+from adapters.base import (
+    Chat,
+    DeadLetter,
+    Event,
+    Inbound,
+    Migration,
+    Outbound,
+    OutFile,
+    Quote,
+    Ready,
+    Sender,
+)
 from adapters.errors import Rejected
 from adapters.markdown import Rendered, Span, read
 from adapters.split import split, utf16_length
@@ -78,14 +89,14 @@ def _inbound(message: Payload, account: str, me: Me, *, edited: bool, raw: str) 
     quote = _quote(message, me)
     forwarded_from = _first_author(message)
     own_words = forwarded_from is None  # what somebody else wrote addresses nobody here
-    named = own_words and (
-        reading.mentioned or reading.command or (quote is not None and quote.from_us and not reading.foreign_command)
-    )
+    sender = _sender(message)
+    answers_us = quote is not None and quote.from_us and not (reading.foreign_command or sender.is_bot)
+    named = own_words and (reading.mentioned or reading.command or answers_us)
     return Inbound(
         id=_message_id(message, me),
         chat=_place(account, message["chat"]["id"], _thread(message, private=private)),
         kind="private" if private else "group",
-        sender=_sender(message),
+        sender=sender,
         text=content.text,
         clean=reading.clean,
         addressed=private or named,
@@ -96,6 +107,9 @@ def _inbound(message: Payload, account: str, me: Me, *, edited: bool, raw: str) 
         album=message.get("media_group_id"),
         edited=edited,
         foreign_command=own_words and reading.foreign_command,
+        for_other_bot=own_words
+        and not (private or named)
+        and (reading.other_bot or _answers_other_bot(message, quote)),
         forwarded_from=forwarded_from,
         raw=raw,
     )
@@ -139,6 +153,10 @@ def _name(author: Payload) -> str:
     return full or author.get("title") or author.get("username") or str(author["id"])
 
 
+def _answers_other_bot(message: Payload, quote: Quote | None) -> bool:
+    return quote is not None and not quote.from_us and _sender(message["reply_to_message"]).is_bot
+
+
 def _quote(message: Payload, me: Me) -> Quote | None:
     """Return what is replied to. The first message of a topic hangs on everything in it and is no reply."""
     target = message.get("reply_to_message")
@@ -172,7 +190,7 @@ def ready(user: Payload) -> Ready:
     )
 
 
-Method = Literal["sendMessage", "sendPhoto", "sendDocument"]
+Method = Literal["sendMessage", "sendPhoto", "sendDocument", "sendMessageDraft", "editMessageText", "deleteMessage"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +231,7 @@ def as_document(photo: Call) -> Call:
 
 def typing_address(chat: Chat) -> Mapping[str, Any]:
     """Return where to show that we are typing. Unlike a message, this needs the General topic named."""
-    return {"chat_id": _chat_id(chat)} | ({"message_thread_id": _thread_id(chat.thread)} if chat.thread else {})
+    return {"chat_id": chat_number(chat)} | ({"message_thread_id": _thread_id(chat.thread)} if chat.thread else {})
 
 
 def parts(text: str) -> list[str]:
@@ -222,7 +240,7 @@ def parts(text: str) -> list[str]:
 
 
 def _address(message: Outbound) -> dict[str, Any]:
-    address: dict[str, Any] = {"chat_id": _chat_id(message.chat)}
+    address: dict[str, Any] = {"chat_id": chat_number(message.chat)}
     if message.chat.thread and message.chat.thread != GENERAL_TOPIC:  # Telegram refuses the General topic by its number
         address["message_thread_id"] = _thread_id(message.chat.thread)
     number, _, _ = (message.reply_to or "").partition("@")
@@ -231,7 +249,8 @@ def _address(message: Outbound) -> dict[str, Any]:
     return address
 
 
-def _chat_id(chat: Chat) -> int:
+def chat_number(chat: Chat) -> int:
+    """Return the id of a chat as Telegram counts; `Rejected` for one that is none."""
     try:
         return int(chat.id)
     except ValueError:

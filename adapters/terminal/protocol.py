@@ -96,6 +96,14 @@ class File:
 
 
 @dataclass(frozen=True, slots=True)
+class Draft:
+    """The end of a reply that is being written; comes again as it grows, and is void when a message or `Done` comes."""
+
+    text: str
+    type: Literal["draft"] = "draft"
+
+
+@dataclass(frozen=True, slots=True)
 class Working:
     """The agent is at work on these messages; comes again every few seconds."""
 
@@ -112,7 +120,7 @@ class Done:
 
 
 FromWindow = Hello | Say | Shown
-FromGateway = Welcome | Accepted | Problem | Message | File | Working | Done
+FromGateway = Welcome | Accepted | Problem | Message | File | Draft | Working | Done
 Line = FromWindow | FromGateway
 
 _line: TypeAdapter[Line] = TypeAdapter(Annotated[Line, Field(discriminator="type")])

@@ -11,13 +11,26 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
-from adapters.base import Activity, Attachment, Chat, Inbound, MenuEntry, Outbound, Platform, Ready, Receive, Sender
+from adapters.base import (
+    Activity,
+    Attachment,
+    Chat,
+    Inbound,
+    MenuEntry,
+    Outbound,
+    Platform,
+    Ready,
+    Receive,
+    Sender,
+    Streaming,
+)
 from adapters.errors import NobodyThere, Rejected, Transient, Unknown
 from adapters.terminal.address import listening_socket, peer_uid
 from adapters.terminal.protocol import (
     MAX_LINE_BYTES,
     Accepted,
     Done,
+    Draft,
     File,
     FromWindow,
     Hello,
@@ -36,6 +49,8 @@ from adapters.terminal.protocol import (
 CHAT_ID = "local"
 OWNER_ID = "owner"
 MAX_UNREAD_BYTES = 2 * MAX_LINE_BYTES
+DRAFTS = Streaming("vanishing", 0.2)
+DRAFT_CHARS = 1_000  # a window shows the last lines
 
 log = logging.getLogger(__name__)
 
@@ -163,6 +178,25 @@ class TerminalAdapter:
         finally:
             self._deliveries.discard(delivery)
         return message.key
+
+    def streaming(self, chat: Chat) -> Streaming | None:
+        """Return that people's windows show drafts; a script has no use for them."""
+        return DRAFTS if any(window.chat == chat and not window.piped for window in self._windows) else None
+
+    async def draft(self, message: Outbound) -> None:
+        """Show people's windows the end of what is written."""
+        line = Draft(message.text[-DRAFT_CHARS:])
+        for window in self._windows:
+            if window.chat == message.chat and not window.piped:
+                window.write(line)
+
+    async def edit(self, message: Outbound, message_id: str) -> None:
+        """Raise `Rejected`: what a window has shown is printed."""
+        raise Rejected("a terminal edits nothing", reason="edit_gone")
+
+    async def remove(self, chat: Chat, message_id: str) -> None:
+        """Raise `Rejected`: what a window has shown is printed."""
+        raise Rejected("a terminal removes nothing")
 
     async def fetch(self, attachment: Attachment, *, max_bytes: int) -> bytes:
         """Raise `Rejected`: nothing can be attached in a terminal."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from agents.base import ModelEvent, Request, Response, TextDelta
 from agents.errors import ModelError, ModelRejected, ModelUnauthorized, ModelUnavailable, ModelUnusable
+from agents.media import media_in
 from agents.providers.messages_refusals import BAD_ADDRESS, detail_of, masked, refusal
 from agents.providers.messages_request import body_of
 from agents.providers.messages_stream import StreamReader
@@ -135,11 +136,17 @@ class AnthropicModel:
             raise ModelUnauthorized("the key is empty, or has characters that no key has")
         return await sdk.client.post(
             "/v1/messages",
-            content=body_of(self._name, request),
+            content=await self._body(request),
             cast_to=object,
             stream=True,
             stream_cls=sdk.stream_class,
         )
+
+    async def _body(self, request: Request) -> bytes:
+        """Return the body of a request; one with images or documents is large enough to be made in a thread."""
+        if any(media_in(block) for message in request.messages for block in message.content):
+            return await asyncio.to_thread(body_of, self._name, request)
+        return body_of(self._name, request)
 
     def _translated(self, error: BaseException, sdk: _Sdk, name: str) -> ModelError:
         """Return the error of ours that a foreign one stands for."""

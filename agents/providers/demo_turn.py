@@ -11,7 +11,7 @@ from agents.providers.demo_rules import Intent, intents_of
 
 _DAY_NOTE = re.compile(r"^Today's note: (.+)$", re.MULTILINE)
 _FROM = re.compile(r'^From: "([^"\n]+)"', re.MULTILINE)
-_ATTACHED = re.compile(r"^Attached: (.+) \(\d+ bytes\)$", re.MULTILINE)
+_ATTACHED = re.compile(r"^Attached: (.+) \(\d+ bytes(?:, shown below)?\)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,4 +81,4 @@ def masked(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 def _unknown_model(model: str) -> str:
-    return f"The model “{model}” is not known to its server; the owner has to correct its name in the configuration."
+    return f"The model “{model}” is not known to its server; the owner has to correct its name."

@@ -117,6 +117,15 @@ def _memory(case: Case) -> Iterator[Finding]:
                 yield Finding(path, "missing; the http embedder needs base_url and model", also=(path[:2],))
 
 
+def _media(case: Case) -> Iterator[Finding]:
+    transcriber = case.config.media.transcriber
+    path: KeyPath = ("media", "transcriber")
+    if transcriber.base_url is not None and transcriber.model is None:
+        yield Finding((*path, "model"), "missing; a transcriber needs base_url and model", also=(path,))
+    elif transcriber.base_url is None and (transcriber.model or transcriber.api_key):
+        yield Finding((*path, "base_url"), "missing; a transcriber needs base_url and model", also=(path,))
+
+
 def _prices(case: Case) -> Iterator[Finding]:
     for name, agent in case.config.agents.items():
         prices = {"input_price": agent.model.input_price, "output_price": agent.model.output_price}
@@ -136,4 +145,4 @@ def _zone(case: Case) -> Iterator[Finding]:
         yield Finding(("timezone",), sentence)
 
 
-CHECKS: tuple[Check, ...] = (_agents, _workspaces, _windows, _prices, _memory, _zone)
+CHECKS: tuple[Check, ...] = (_agents, _workspaces, _windows, _prices, _memory, _media, _zone)

@@ -4,15 +4,15 @@ import re
 from collections.abc import Iterator, Sequence
 
 from gateway.config.case import Case, Check, name_findings
-from gateway.config.channels import Binding
+from gateway.config.channels import Binding, GroupOverride, GroupPolicy
 from gateway.config.fields import CHANNEL_PLATFORMS
 from gateway.config.words import Finding, closest
-from gateway.settings_file import KeyPath, dotted
+from gateway.settings_file import KeyPath, dotted, shown
 
 _ID = {
     "telegram": re.compile(r"-?[0-9]+"),
     "discord": re.compile(r"[0-9]+"),
-    "slack": re.compile(r"[UWCDGT][A-Z0-9]+"),
+    "slack": re.compile(r"[UWBCDGT][A-Z0-9]+"),
 }
 _GUILD = re.compile(r"guild:[0-9]+")
 _LOOKS_LIKE = {"telegram": "123456789", "discord": "987654321012345678", "slack": "U0123456789"}
@@ -28,27 +28,48 @@ def _ids(case: Case) -> Iterator[Finding]:
             yield from _id_list(case, platform, ids, ("people", name, platform))
     for platform, path, account in case.accounts():
         yield from _id_list(case, platform, account.private.allow, (*path, "private", "allow"))
-        yield from _id_list(case, platform, account.groups.senders or (), (*path, "groups", "senders"))
-        yield from _id_list(case, platform, account.groups.allow, (*path, "groups", "allow"), places=True)
+        yield from _group_ids(case, platform, account.groups, (*path, "groups"))
     for index, binding in enumerate(case.config.bindings):
         if binding.platform in _ID:
             for name in ("guild", "chat", "sender"):
                 if (given := getattr(binding, name)) is not None:
-                    yield from _id(case, binding.platform, given, ("bindings", index, name))
+                    path = ("bindings", index, name)
+                    yield from _id(binding.platform, case.shown(path), given, path)
+
+
+def _group_ids(case: Case, platform: str, groups: GroupPolicy, path: KeyPath) -> Iterator[Finding]:
+    for here, rule in _group_rules(groups, path).items():
+        yield from _id_list(case, platform, rule.senders or (), (*here, "senders"))
+        yield from _id_list(case, platform, rule.bots, (*here, "bots"))
+    yield from _id_list(case, platform, groups.allow, (*path, "allow"), places=True)
+    for place in groups.by_chat:
+        if not _is_guild(platform, place):
+            yield from _id(platform, shown(place), place, (*path, "by_chat", place))
+
+
+def _group_rules(groups: GroupPolicy, path: KeyPath) -> dict[KeyPath, GroupPolicy | GroupOverride]:
+    """Return the rules of an account's groups, and those of single ones, by their paths."""
+    rules: dict[KeyPath, GroupPolicy | GroupOverride] = {path: groups}
+    return rules | {(*path, "by_chat", place): override for place, override in groups.by_chat.items()}
 
 
 def _id_list(
     case: Case, platform: str, ids: Sequence[str], path: KeyPath, *, places: bool = False
 ) -> Iterator[Finding]:
     for index, given in enumerate(ids):
-        if not (places and platform == "discord" and _GUILD.fullmatch(given)):
-            yield from _id(case, platform, given, (*path, index))
+        if not (places and _is_guild(platform, given)):
+            yield from _id(platform, case.shown((*path, index)), given, (*path, index))
 
 
-def _id(case: Case, platform: str, given: str, path: KeyPath) -> Iterator[Finding]:
+def _is_guild(platform: str, given: str) -> bool:
+    return platform == "discord" and _GUILD.fullmatch(given) is not None
+
+
+def _id(platform: str, told: str, given: str, path: KeyPath) -> Iterator[Finding]:
+    """Yield what is wrong with an id, spoken of as `told`: it may have come from the environment."""
     if _ID[platform].fullmatch(given):
         return
-    found = f"{case.shown(path)} is not an id on {platform.title()}, which looks like {_LOOKS_LIKE[platform]}"
+    found = f"{told} is not an id on {platform.title()}, which looks like {_LOOKS_LIKE[platform]}"
     if given.casefold() in _OPEN_TO_ALL:
         yield Finding(path, f'{found}; to let everybody in, set "policy: open"')
     else:
@@ -80,12 +101,18 @@ def _policies(case: Case) -> Iterator[Finding]:
         for name, policy in (("private", account.private), ("groups", account.groups)):
             path = (*account_path, name)
             at, mode = (*path, "allow"), (*path, "policy")
-            if policy.policy == "allowlist" and not policy.allow and case.source.has(path):
+            opened = isinstance(policy, GroupPolicy) and _opens_one(policy)
+            if policy.policy == "allowlist" and not policy.allow and not opened and case.source.has(path):
                 sentence = "an empty list under the policy allowlist lets nobody in; add ids, or choose another policy"
                 yield Finding(at, sentence, also=(mode,))
-        senders = (*account_path, "groups", "senders")
-        if account.groups.senders == () and account.groups.policy != "disabled":
-            yield Finding(senders, "an empty list lets nobody speak; add ids, or write null for every member")
+        for path, rule in _group_rules(account.groups, (*account_path, "groups")).items():
+            if rule.senders == () and rule.policy != "disabled":
+                sentence = "an empty list lets nobody speak; add ids, or write null for every member"
+                yield Finding((*path, "senders"), sentence)
+
+
+def _opens_one(groups: GroupPolicy) -> bool:
+    return any(rule.policy == "open" for rule in groups.by_chat.values() if "policy" in rule.model_fields_set)
 
 
 def _accounts(case: Case) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import Field, SecretStr
 
 from adapters.base import Platform
-from gateway.config.fields import Identifier, Named, Secret, Settings, SocketUrl, Url, nothing_named
+from gateway.config.fields import ById, Identifier, Named, Secret, Settings, SocketUrl, Url, nothing_named
 
 
 class PrivatePolicy(Settings):
@@ -16,13 +16,30 @@ class PrivatePolicy(Settings):
     allow: tuple[Identifier, ...] = ()
 
 
+class GroupOverride(Settings):
+    """What holds in one group in place of the account's own rules; `model_fields_set` tells which of them it gives.
+
+    With the policy `open` the group needs no place on the list.
+    """
+
+    policy: Literal["open", "disabled"] = "open"
+    senders: tuple[Identifier, ...] | None = None
+    bots: tuple[Identifier, ...] = ()
+    require_mention: bool = True
+
+
 class GroupPolicy(Settings):
-    """In which groups an account speaks, and with whom: `allow` empty is no group, `senders` None every member."""
+    """In which groups an account speaks, and with whom: `allow` empty is no group, `senders` None every member.
+
+    `bots` are other bots that are answered where they mention ours. `by_chat` has what is different in single groups.
+    """
 
     policy: Literal["allowlist", "open", "disabled"] = "allowlist"
     allow: tuple[Identifier, ...] = ()
     senders: tuple[Identifier, ...] | None = None
+    bots: tuple[Identifier, ...] = ()
     require_mention: bool = True
+    by_chat: ById[GroupOverride] = Field(default_factory=nothing_named)
 
 
 class TelegramAccount(Settings):

@@ -198,6 +198,7 @@ _FROZEN = (
 )
 Named = Annotated[Mapping[str, T], *_FROZEN]
 ByChannel = Annotated[Mapping[ChannelName, T], *_FROZEN]
+ById = Annotated[Mapping[Identifier, T], *_FROZEN]
 ByKind = Annotated[Mapping[KindName, T], *_FROZEN]
 
 

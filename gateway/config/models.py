@@ -165,6 +165,25 @@ class FlushConfig(Settings):
     prompt: str | None = None
 
 
+class TranscriberConfig(Settings):
+    """The server that writes down voice messages; none where `base_url` is None.
+
+    `language` is a code such as `de`, None: the server finds out. `timeout_seconds` is how long a message waits for it.
+    """
+
+    base_url: Url | None = None
+    model: str | None = None
+    api_key: Secret | None = None
+    language: str | None = None
+    timeout_seconds: Annotated[float, Field(ge=1, le=240)] = 60.0  # a turn in which nothing happens for 300 is ended
+
+
+class MediaConfig(Settings):
+    """What becomes of files that people send."""
+
+    transcriber: TranscriberConfig = Field(default_factory=TranscriberConfig)
+
+
 class CompactionConfig(Settings):
     """When a long conversation is summed up, in tokens before the end of the window, and how much of it stays."""
 
@@ -246,6 +265,7 @@ class Config(Settings):
     sessions: SessionsConfig = Field(default_factory=SessionsConfig)
     retention: RetentionConfig = Field(default_factory=RetentionConfig)
     memory: MemoryConfig = Field(default_factory=MemoryConfig)
+    media: MediaConfig = Field(default_factory=MediaConfig)
     compaction: CompactionConfig = Field(default_factory=CompactionConfig)
     pruning: PruningConfig = Field(default_factory=PruningConfig)
     inbox: InboxConfig = Field(default_factory=InboxConfig)

@@ -68,6 +68,7 @@ def accept(tx: "Transaction", arrival: Arrival, now: float) -> Receipt:
         now=now,
         message=encode(message),
         origin=message.origin,
+        heard=arrival.heard and state == "ignored",
     )
     if row is not None:
         kind: ReceiptKind = "new" if arrival.admitted else "ignored"
@@ -121,6 +122,8 @@ def _reword(tx: "Transaction", arrival: Arrival, now: float) -> Receipt:
         return Receipt("ignored", arrival, 0, _instant(now))
     arrived = _instant(row["received_at"])
     if row["state"] == "ignored":
+        if not arrival.admitted:
+            tx.run("inbox_rehear", seq=row["seq"], message=encode(arrival.message), heard=arrival.heard)
         return _take_up(tx, arrival, now)
     if not arrival.admitted:
         return Receipt("ignored", arrival, 0, arrived)

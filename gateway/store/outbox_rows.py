@@ -59,6 +59,9 @@ def _parcel(row: "Row") -> Parcel:
         attempts=row["attempts"],
         created_at=row["created_at"],
         doubtful=bool(row["doubtful"]),
+        edits=row["platform_id"],
+        removes=bool(row["removes"]),
+        begun=bool(row["begun"]),
     )
 
 
@@ -78,10 +81,10 @@ def again(tx: "Transaction", parcel: Parcel, not_before: float, error: str) -> N
 
 
 def recover(tx: "Transaction", *, hold: bool, since: float) -> int:
-    """Let parts go that were found half-way, or hold them; return how many there were."""
-    if hold:
-        return tx.run("outbox_hold_interrupted")
-    return tx.run("outbox_repeat_interrupted") + tx.run("outbox_release_held", since=since)
+    """Let parts go that were found half-way, and without `hold` those that are held; return how many there were."""
+    tx.run("outbox_repeat_edits")
+    interrupted = tx.run("outbox_repeat_interrupted")
+    return interrupted if hold else interrupted + tx.run("outbox_release_held", since=since)
 
 
 def resplit(tx: "Transaction", parcel: Parcel, texts: Sequence[str]) -> None:

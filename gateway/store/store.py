@@ -6,11 +6,13 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
-from adapters.base import Chat, DeadLetter, Migration
+from adapters.base import Chat, DeadLetter, Inbound, Migration
+from adapters.seen import Seen
 from gateway.inbox import Arrival, Held, Outcome, Part, Receipt, TakenUp
 from gateway.outbox import Parcel, Place
-from gateway.store import inbox_rows, outbox_rows
+from gateway.store import draft_rows, inbox_rows, outbox_rows, overheard
 from gateway.store.conversations import Conversations, SessionRow, touch
+from gateway.store.draft_rows import DraftRows
 from gateway.store.reminders import ReminderRows
 from gateway.store.traces import Traces
 from gateway.store.usage import UsageRows
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 class Store:
     """Implements the ports `gateway.inbox.Inbox` and `gateway.outbox.Outbox`, and holds people.
 
-    The other groups of rows over the same database are `conversations`, `reminders`, `usage` and `traces`.
+    The other groups of rows over the same database are `conversations`, `reminders`, `usage`, `drafts` and `traces`.
     """
 
     def __init__(self, database: Database, clock: Clock) -> None:
@@ -34,6 +36,7 @@ class Store:
         self.conversations = Conversations(database, clock)
         self.reminders = ReminderRows(database, clock)
         self.usage = UsageRows(database)
+        self.drafts = DraftRows(database, clock)
         self.traces = Traces(database)
 
     @classmethod
@@ -77,15 +80,27 @@ class Store:
 
         return await self._database.run(work)
 
+    async def our_threads(self, threads: Sequence[Chat]) -> frozenset[Chat]:
+        """Return the threads that hang on a message to us or of ours; see `Inbox.our_threads`."""
+        return await self._database.run(lambda tx: overheard.our_threads(tx, threads))
+
+    async def overheard(self, seqs: Sequence[int], *, most: int) -> list[Inbound]:
+        """Return what a group said among itself before these rows; see `Inbox.overheard`."""
+        return await self._database.run(lambda tx: overheard.overheard(tx, seqs, most))
+
     async def take_up(
         self, *, younger_than_seconds: float, owner_sessions: Sequence[str], notice: Callable[[int, Chat | None], Part]
     ) -> TakenUp:
         """Drop what is too old, tell the owner, and return what is still open; see `Inbox.take_up`."""
         now = self._now()
         ages = {"since": now - younger_than_seconds, "now": now}
-        return await self._database.run(
-            lambda tx: inbox_rows.take_up(tx, **ages, sessions=owner_sessions, notice=notice)
-        )
+
+        def work(tx: "Transaction") -> TakenUp:
+            taken = inbox_rows.take_up(tx, **ages, sessions=owner_sessions, notice=notice)
+            draft_rows.discard_orphans(tx)
+            return taken
+
+        return await self._database.run(work)
 
     async def start_turn(self, turn: str, seqs: Sequence[int]) -> list[Held]:
         """Mark rows as running in a turn; see `Inbox.start_turn`."""
@@ -101,9 +116,10 @@ class Store:
         now = self._now()
 
         def work(tx: "Transaction") -> SessionRow | None:
-            outbox_rows.add(tx, parts, now)
+            outbox_rows.add(tx, draft_rows.adopt(tx, turn, parts), now)
             touched = touch(tx, [row["seq"] for row in tx.all("inbox_of_turn", turn=turn)])
             tx.run("inbox_close_turn", turn=turn, outcome=outcome, now=now)
+            draft_rows.discard_orphans(tx)
             return touched[0] if touched else None
 
         return await self._database.run(work)
@@ -118,6 +134,7 @@ class Store:
             for seq in seqs:
                 if not tx.run("inbox_withhold", seq=seq):
                     tx.run("inbox_close", seq=seq, outcome=outcome, now=now)
+            draft_rows.discard_orphans(tx)
 
         await self._database.run(work)
 
@@ -137,6 +154,12 @@ class Store:
         if row is None:
             return None
         return Chat(row["platform"], row["account"], row["chat"], row["thread"]), row["session"]
+
+    async def last_seen(self, platform: str, account: str) -> list[Seen]:
+        """Return the newest message of every place of an account, for adapters that catch up by history."""
+        place = {"platform": platform, "account": account}
+        rows = await self._database.run(lambda tx: tx.all("inbox_last_seen", **place))
+        return [Seen(row["chat"], row["thread"], row["message_id"]) for row in rows]
 
     async def aliases(self) -> dict[Place, str]:
         """Return the first id of every chat that got a new one."""
@@ -164,6 +187,10 @@ class Store:
         now = self._now()
         await self._database.run(lambda tx: tx.run("outbox_sent", seq=parcel.seq, platform_id=platform_id, now=now))
 
+    async def found(self, parcel: Parcel, platform_id: str) -> None:
+        """Record where a part is that was in doubt; see `Outbox.found`."""
+        await self._database.run(lambda tx: tx.run("draft_placed", seq=parcel.seq, platform_id=platform_id))
+
     async def again(self, parcel: Parcel, *, not_before: float, error: str) -> None:
         """Put a part back; see `Outbox.again`."""
         await self._database.run(lambda tx: outbox_rows.again(tx, parcel, not_before, error))
@@ -185,6 +212,11 @@ class Store:
     async def resplit(self, parcel: Parcel, texts: Sequence[str]) -> None:
         """Replace a part by smaller ones; see `Outbox.resplit`."""
         await self._database.run(lambda tx: outbox_rows.resplit(tx, parcel, texts))
+
+    async def detach(self, parcel: Parcel, *, error: str, remove: bool) -> None:
+        """Make an edit a message of its own; see `Outbox.detach`."""
+        now = self._now()
+        await self._database.run(lambda tx: draft_rows.detach(tx, parcel, now, error, remove=remove))
 
     async def recover(self, *, hold: bool, younger_than_seconds: float) -> int:
         """Treat parts found half-way; see `Outbox.recover`."""

@@ -51,8 +51,8 @@ class Server:
     has_key: bool
 
 
-def endpoint(base_url: str) -> tuple[str | None, str]:
-    """Return the address that takes embeddings, and host and path of `base_url` for people and for the identity.
+def endpoint(base_url: str, service: str = "embeddings") -> tuple[str | None, str]:
+    """Return the address of a service, and host and path of `base_url` for people and for the identity.
 
     The address is None where `base_url` is none: no http or https, no host, or a port that does not exist.
     """
@@ -61,12 +61,12 @@ def endpoint(base_url: str) -> tuple[str | None, str]:
         host, port = parts.hostname, parts.port
     except ValueError:
         return None, "its address"
-    path = parts.path.rstrip("/").removesuffix("/embeddings")
+    path = parts.path.rstrip("/").removesuffix(f"/{service}")
     host = f"[{host}]" if host and ":" in host else host
     where = f"{host}{f':{port}' if port is not None else ''}{path}"
     if parts.scheme not in ("http", "https") or not host:
         return None, where if host else "its address"
-    return parts._replace(path=f"{path}/embeddings", fragment="").geturl(), where
+    return parts._replace(path=f"{path}/{service}", fragment="").geturl(), where
 
 
 def failure(server: Server, status: int, headers: Mapping[str, str], body: bytes, *, now: datetime) -> EmbedderError:

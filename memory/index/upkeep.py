@@ -48,6 +48,7 @@ class Upkeep:
         self._rescan_seconds = rescan_seconds
         self._touched: dict[str, int] = {}  # how often each was, so that one more while it is indexed is not lost
         self._is_running = self._is_scanned = False
+        self._losses = 0  # how often the index was replaced so far
         self._begun_at = 0.0
         self._news, self._due, self._dirty = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._indexing = asyncio.Lock()
@@ -86,6 +87,7 @@ class Upkeep:
 
     def scan_anew(self) -> None:
         """Note that the index was lost: it is filled again at once."""
+        self._losses += 1
         self._is_scanned = False
         self._begun_at = self._clock.monotonic()
         self._due.set()
@@ -108,6 +110,7 @@ class Upkeep:
 
     async def reconcile(self, *, force: bool = False, report: Report | None = None) -> bool:
         """Bring the index up to date with the disk; False if it was lost meanwhile, and has to be filled again."""
+        losses = self._losses
         try:
             await self._indexer.reconcile(force=force, report=report)
         except IndexReplaced:
@@ -115,6 +118,8 @@ class Upkeep:
         except DatabaseError as error:
             self._note(error)
         else:
+            if self._losses != losses:  # a search may have seen it first: what was compared is another file by now
+                return False
             self._trouble = None
             self._file.loss = None
         self._is_scanned = True

@@ -6,7 +6,18 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from adapters.base import Activity, Adapter, Attachment, Chat, Event, MenuEntry, Migration, Outbound
+from adapters.base import (
+    Activity,
+    Adapter,
+    Attachment,
+    Chat,
+    Event,
+    MenuEntry,
+    Migration,
+    Outbound,
+    Streamer,
+    Streaming,
+)
 from adapters.errors import Rejected, Transient, Unauthorized, Unknown
 from adapters.testing import FakeAdapter
 
@@ -191,3 +202,35 @@ def test_texts_are_split_only_when_there_is_a_limit() -> None:
     assert len(parts) > 1
     assert max(map(len, parts)) <= 40
     assert " ".join(parts).split() == text.split()
+
+
+async def test_a_message_grows_where_it_stands_until_it_is_removed() -> None:
+    fake = FakeAdapter(streams=Streaming("growing", 1.0))
+    streamer: Streamer = fake
+    first = await fake.send(a_reply("It begins"))
+    await fake.send(a_reply("another"))
+    await streamer.edit(a_reply("It begins and ends."), first)
+    assert [message.text for message in fake.standing.values()] == ["It begins and ends.", "another"]
+
+    await streamer.remove(fake.sent[0].chat, first)
+    with pytest.raises(Rejected) as gone:
+        await streamer.edit(a_reply("too late"), first)
+
+    assert (gone.value.reason, [message.text for message in fake.standing.values()]) == ("edit_gone", ["another"])
+
+
+async def test_each_kind_of_request_fails_and_hangs_on_its_own() -> None:
+    fake = FakeAdapter(streams=Streaming("vanishing", 1.0))
+    fake.fail_next(Transient("no"), request="draft")
+    fake.hold("edit")
+
+    first = await fake.send(a_reply("sent"))
+    with pytest.raises(Transient):
+        await fake.draft(a_reply("draft"))
+    await fake.draft(a_reply("draft"))
+    editing = asyncio.create_task(fake.edit(a_reply("edited"), first))
+    await fake.until(lambda: len(fake.attempts) == 4)
+    assert (len(fake.drafts), fake.edits) == (1, [])
+    fake.release("edit")
+    await editing
+    assert len(fake.edits) == 1

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from adapters.base import Attachment, Chat, DeadLetter, Inbound, Migration, Outbound, OutFile, Quote, Ready, Sender
 from adapters.errors import Rejected
 from adapters.split import utf16_length
+from adapters.telegram.content import Payload
 from adapters.telegram.mentions import Me
 from adapters.telegram.translate import CAPTION_LIMIT, TEXT_LIMIT, call, event, me, parts, ready, typing_address
 from adapters.telegram.utf16 import code_points, positions, well_formed
@@ -152,6 +153,45 @@ def test_a_command_in_the_middle_of_a_text_addresses_nobody() -> None:
     found = heard(update(text="try /new@other_bot", chat=GROUP, entities=[entity("bot_command", 4, 14)]))
 
     assert (found.foreign_command, found.addressed, found.clean) == (False, False, "try /new@other_bot")
+
+
+def test_words_that_name_another_bot_and_not_us_are_for_that_bot() -> None:
+    other = {"id": 5, "is_bot": True, "first_name": "Echo"}
+    person = {"id": 6, "is_bot": False, "first_name": "Ana"}
+    both = [entity("mention", 0, 9), entity("mention", 10, 11)]
+
+    def is_for_other(text: str, *entities: Payload, **more: object) -> tuple[bool, bool]:
+        found = heard(update(text=text, chat=GROUP, entities=list(entities), **more))
+        return found.for_other_bot, found.addressed
+
+    assert is_for_other("@echo_bot hi", entity("mention", 0, 9)) == (True, False)
+    assert is_for_other("@echo_BOT hi", entity("mention", 0, 9)) == (True, False)
+    assert is_for_other("Echo, hi", entity("text_mention", 0, 4, user=other)) == (True, False)
+    assert is_for_other("try /new@echo_bot", entity("bot_command", 4, 13)) == (True, False)
+    assert is_for_other("@echo_bot @helper_bot", *both) == (False, True)
+    assert is_for_other("@ana hi", entity("mention", 0, 4)) == (False, False)
+    assert is_for_other("Ana, hi", entity("text_mention", 0, 3, user=person)) == (False, False)
+
+
+def test_a_reply_to_another_bot_is_for_that_bot_and_a_bots_reply_to_us_addresses_nobody() -> None:
+    other = {"id": 5, "is_bot": True, "first_name": "Echo"}
+    theirs = {**OUR_MESSAGE, "message_id": 41, "from": other}
+
+    to_them = heard(update(text="and now?", chat=GROUP, reply_to_message=theirs))
+    by_them = heard(update(text="so there", chat=GROUP, reply_to_message=OUR_MESSAGE, **{"from": other}))
+    mention = heard(
+        update(
+            text="@helper_bot so there",
+            chat=GROUP,
+            reply_to_message=OUR_MESSAGE,
+            entities=[entity("mention", 0, 11)],
+            **{"from": other},
+        )
+    )
+
+    assert (to_them.for_other_bot, to_them.addressed) == (True, False)
+    assert (by_them.for_other_bot, by_them.addressed) == (False, False)
+    assert mention.addressed
 
 
 def test_an_edited_message_keeps_its_id_and_is_marked() -> None:

@@ -23,6 +23,7 @@ from adapters.terminal.protocol import (
     MAX_TEXT_CHARS,
     Accepted,
     Done,
+    Draft,
     File,
     FromGateway,
     Message,
@@ -37,7 +38,7 @@ from adapters.terminal.protocol import (
     printable,
     whole,
 )
-from adapters.terminal.server import TerminalAdapter
+from adapters.terminal.server import DRAFT_CHARS, TerminalAdapter
 from memory.testing import FakeClock
 
 MAIN = Chat("terminal", "main", "local")
@@ -107,8 +108,8 @@ async def running(adapter: TerminalAdapter, inbox: Inbox) -> AsyncIterator[async
 
 
 @asynccontextmanager
-async def window(state: Path, agent: str = "main") -> AsyncIterator[Link]:
-    link = await connect(socket_path(state), agent=agent, piped=False, patience_seconds=0)
+async def window(state: Path, agent: str = "main", *, piped: bool = False) -> AsyncIterator[Link]:
+    link = await connect(socket_path(state), agent=agent, piped=piped, patience_seconds=0)
     try:
         yield link
     finally:
@@ -165,6 +166,7 @@ def test_a_pair_of_surrogates_is_joined_and_a_lone_one_replaced() -> None:
         Problem("no", None),
         Message("*hi*", "reply", "k", "1"),
         File("/a/b", "b", "", "k"),
+        Draft("so far"),
         Working(("1", "2")),
         Done(()),
     ],
@@ -548,6 +550,34 @@ async def test_activity_is_shown_with_the_messages_it_is_about(state: Path, inbo
         await adapter.show(Activity(MAIN, ("1", "2"), "done"))
 
         assert [await next_of(link), await next_of(link)] == [Working(("1",)), Done(("1", "2"))]
+
+
+async def test_the_end_of_a_reply_that_is_being_written_is_shown_to_people_and_not_to_scripts(
+    state: Path, inbox: Inbox
+) -> None:
+    adapter = an_adapter(state)
+
+    async with running(adapter, inbox), window(state, piped=True) as script:
+        assert adapter.streaming(MAIN) is None
+        async with window(state) as link:
+            streaming = adapter.streaming(MAIN)
+            assert streaming is not None and streaming.way == "vanishing"
+            await adapter.draft(a_reply("a" * DRAFT_CHARS + " and goes on"))
+            await adapter.show(Activity(MAIN, ("1",), "done"))
+
+            shown = await next_of(link)
+            assert isinstance(shown, Draft)
+            assert (len(shown.text), shown.text[-12:]) == (DRAFT_CHARS, " and goes on")
+            assert await next_of(script) == Done(("1",))
+
+
+async def test_what_a_window_has_shown_stays(state: Path) -> None:
+    adapter = an_adapter(state)
+
+    with pytest.raises(Rejected):
+        await adapter.edit(a_reply("another"), "k1")
+    with pytest.raises(Rejected):
+        await adapter.remove(MAIN, "k1")
 
 
 async def test_a_window_that_does_not_read_is_let_go(state: Path, inbox: Inbox) -> None:

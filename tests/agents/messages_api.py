@@ -13,13 +13,14 @@ _ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _KEYS = {
     "text": ({"text"}, set[str]()),
     "image": ({"source"}, set[str]()),
+    "document": ({"source"}, set[str]()),
     "tool_use": ({"id", "name", "input"}, set[str]()),
     "tool_result": ({"tool_use_id", "content"}, {"is_error"}),
     "thinking": ({"thinking", "signature"}, set[str]()),
     "redacted_thinking": ({"data"}, set[str]()),
 }
 _ALLOWED = {
-    "user": {"text", "image", "tool_result"},
+    "user": {"text", "image", "document", "tool_result"},
     "assistant": {"text", "tool_use", "thinking", "redacted_thinking"},
 }
 
@@ -45,7 +46,9 @@ def check(messages: Sequence[Message]) -> None:
         ids += expected
         _check_end(message)
     _demand(len(ids) == len(set(ids)), "ids must be unique")
-    _demand(sum(len(_images(message)) for message in messages) <= 20, "too many images")
+    kinds = [block["type"] for message in messages for block in _shown(message)]
+    _demand(kinds.count("image") <= 20, "too many images")
+    _demand(kinds.count("document") <= 100, "too many pages")  # each has one at least
 
 
 def _check_block(role: str, block: Block) -> None:
@@ -58,6 +61,8 @@ def _check_block(role: str, block: Block) -> None:
             _demand(bool(block["text"].strip()), "text content blocks must contain non-whitespace text")
         case "image":
             _check_image(block["source"])
+        case "document":
+            _check_document(block["source"])
         case "tool_use":
             _demand(bool(_ID.fullmatch(block["id"])) and bool(_ID.fullmatch(block["name"])), "pattern of id or name")
             _demand(isinstance(block["input"], dict), "input should be a valid dictionary")
@@ -73,7 +78,7 @@ def _check_output(block: Block) -> None:
     content = block["content"]
     _demand(bool(content), "empty tool_result")
     for item in [] if isinstance(content, str) else content:
-        _demand(item["type"] in ("text", "image"), "only text and images in a tool_result")
+        _demand(item["type"] in ("text", "image", "document"), "only text, images and documents in a tool_result")
         _demand(item["type"] == "text" or not block.get("is_error"), "all content must be text if is_error is true")
         _check_block("user", item)
 
@@ -86,6 +91,12 @@ def _check_image(source: dict[str, Any]) -> None:
     assert measured is not None
     _demand(measured[0] == source["media_type"], "image does not match the provided media type")
     _demand(min(measured[1:]) > 0 and max(measured[1:]) <= 8000, "image dimensions exceed max allowed size")
+
+
+def _check_document(source: dict[str, Any]) -> None:
+    _demand(source.keys() == {"type", "media_type", "data"} and source["type"] == "base64", "source of a document")
+    _demand(source["media_type"] == "application/pdf", "media type of a document")
+    _demand(base64.b64decode(source["data"], validate=True).startswith(b"%PDF-"), "the PDF was not valid")
 
 
 def _check_results(message: Message, expected: list[str]) -> None:
@@ -103,9 +114,9 @@ def _check_end(message: Message) -> None:
         _demand(last["text"] == last["text"].rstrip(), "final assistant content cannot end with trailing whitespace")
 
 
-def _images(message: Message) -> list[Block]:
+def _shown(message: Message) -> list[Block]:
     inner = [b["content"] for b in message.content if b["type"] == "tool_result" and isinstance(b["content"], list)]
-    return [block for blocks in (message.content, *inner) for block in blocks if block["type"] == "image"]
+    return [block for blocks in (message.content, *inner) for block in blocks if block["type"] in ("image", "document")]
 
 
 def _demand(kept: bool, rule: str) -> None:

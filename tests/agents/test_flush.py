@@ -25,6 +25,7 @@ from memory.files import ShelfFiles
 from memory.shelves import OWNER, Audience
 from memory.testing import FakeClock
 from tests.agents.conversations import NOON, agent, called, entries, owner, result
+from tests.agents.messages_api import check
 
 TODAY = "memory/2026-01-26.md"
 LONG = "We decided to plant violets along the fence, because Anna likes them most of all. " * 8
@@ -157,7 +158,7 @@ class House:
     clock: FakeClock
     audience: Audience = OWNERS
     notes: list[Note] = field(default_factory=list)
-    spent: list[tuple[str, Usage]] = field(default_factory=list)
+    spent: list[Usage] = field(default_factory=list)
     touched: list[str] = field(default_factory=list)
     flushes: Flushes = field(init=False)
 
@@ -165,9 +166,7 @@ class House:
         self.flushes = self.with_prompts(Prompts())
 
     def with_prompts(self, prompts: Prompts) -> Flushes:
-        return Flushes(
-            self.clock, prompts=prompts, spent=lambda session, usage: self.spent.append((session, usage)), count=len
-        )
+        return Flushes(self.clock, prompts=prompts, count=len)
 
     async def flush(self, model: ScriptedModel, transcript: Sequence[Entry] = TALK, **given: Any) -> None:
         await self.flushes.run(self.job(model, transcript, **given))
@@ -184,7 +183,10 @@ class House:
             memory=self,
         )
         whole = tuple(transcript)
-        return replace(Job("s1", model, 200_000, 8_000, self.root, context, whole, whole, self.noted), **given)
+        return replace(
+            Job("s1", model, 200_000, 8_000, self.root, context, whole, whole, self.noted, spent=self.spent.append),
+            **given,
+        )
 
     async def noted(self, note: Note) -> None:
         self.notes.append(note)
@@ -463,6 +465,29 @@ async def test_notes_that_are_written_are_not_lost_when_the_model_fails_afterwar
     assert len(house.notes) == 1
 
 
+async def test_an_answer_that_the_server_would_not_take_back_is_put_right_before_it_is_asked_again(
+    house: House,
+) -> None:
+    twice = call("write", path="x", text="y")
+    model = ScriptedModel(Say("\ud83d thinking", calls=(twice, twice)), append("- Violets"))
+
+    await house.flush(model)
+
+    check(model.requests[1].messages)
+    assert house.today == "- Violets\n"
+
+
+async def test_notes_of_what_was_taken_out_meanwhile_are_not_written(house: House) -> None:
+    model = ScriptedModel(append("- the PIN is 4821"), append("- Violets"))
+
+    await house.flush(model, is_stale=lambda: True)
+    assert (house.today, house.notes) == ("", [])
+
+    house.clock.advance(301)
+    await house.flush(model)
+    assert house.today == "- Violets\n"
+
+
 async def test_one_flush_at_a_time_for_a_session(house: House) -> None:
     held = Held("NO_REPLY")
     model = ScriptedModel(held)
@@ -492,7 +517,7 @@ async def test_it_can_be_stopped_and_begun_again(house: House) -> None:
 async def test_what_it_costs_is_told(house: House) -> None:
     await house.flush(ScriptedModel(Say("NO_REPLY", usage=Usage(9, 1))))
 
-    assert house.spent == [("s1", Usage(9, 1))]
+    assert house.spent == [Usage(9, 1)]
 
 
 # What is new in notes

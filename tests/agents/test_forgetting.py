@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime
 
+import pytest
+
 from agents.base import Block, text_block
 from agents.entries import Compaction, Entry, MessageRecord, Record, Redaction, redacted
 from agents.forgetting import said_about
@@ -69,6 +71,19 @@ def test_what_is_taken_out_already_is_not_found_again_and_later_lines_are_cut_wh
     record = redacted(history)[0].record
     assert isinstance(record, MessageRecord)
     assert record.content[0]["text"] == "[removed]\n[removed]\nEnd"
+
+
+@pytest.mark.parametrize("kind", ["image", "document"])
+def test_an_image_or_a_document_whose_name_has_the_words_is_taken_out(kind: str) -> None:
+    shown: Block = {"type": kind, "source": {"type": "shelf", "path": "inbox/mara at the lake.jpg", "sha256": "0"}}
+    history = entries(user(text_block("look"), shown))
+    [found] = said_about(history, Mentions("mara"))
+
+    assert found.lines == ("inbox/mara at the lake.jpg",)
+    history += [Entry("9", "1", NOON, redaction) for redaction in found.redactions]
+    record = redacted(history)[0].record
+    assert isinstance(record, MessageRecord)
+    assert record.content == (text_block("look"), text_block("[removed]"))
 
 
 def test_a_message_without_the_words_is_left_alone() -> None:

@@ -1,5 +1,6 @@
 """Random histories, summed up, pruned and read again from the file at random points: every request is sound and current."""
 
+import base64
 import tempfile
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -9,11 +10,13 @@ from typing import Any
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from agents.base import Block, Message, Response, text_block
+from agents.base import Block, Message, Request, Response, text_block
 from agents.compaction import Summary, entry_of, plan
 from agents.context import Fixed, most, size
 from agents.entries import Header, MessageRecord, Note, Record, Redaction, Span, well_formed
 from agents.history import History
+from agents.media import document_at, filled, image_at
+from agents.providers.messages_request import parameters_of
 from agents.pruning import Pruning
 from agents.transcript import Transcript
 from agents.turn import with_fresh_ids
@@ -23,6 +26,9 @@ from tests.agents.messages_api import check
 NOON = datetime(2026, 1, 26, 12, 0, tzinfo=UTC)
 RULES = Pruning(ttl_seconds=300, keep_turns=2, max_chars=60, head_chars=20, tail_chars=10, placeholder="[cleared]")
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+FILES = {"inbox/photo.png": base64.b64decode(PIXEL), "inbox/report.pdf": b"%PDF-1.7"}
+PHOTO = image_at("inbox/photo.png", FILES["inbox/photo.png"], media_type="image/png", width=1, height=1)
+REPORT = document_at("inbox/report.pdf", FILES["inbox/report.pdf"], pages=40)
 PICTURE: Block = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PIXEL}}
 NONE = Fixed(())
 
@@ -79,7 +85,16 @@ _OUTPUTS: st.SearchStrategy[Any] = st.one_of(
 _IDS = st.sampled_from(["c1", "c2", "fn.run:7", "fn_run_7", ""])
 _CALLS = st.lists(st.tuples(_IDS, _OUTPUTS, st.sampled_from(["done", "failed", "lost", "cut off"])), max_size=3)
 _PAUSES = st.sampled_from([1.0, 1.0, 1.0, 200.0, 400.0])
-_TURN = st.tuples(st.just("turn"), _WORDS, st.lists(_CALLS, max_size=3), st.booleans(), st.booleans(), _PAUSES)
+_THOUGHTS: st.SearchStrategy[tuple[Block, ...]] = st.sampled_from(
+    [
+        (),
+        ({"type": "thinking", "thinking": "Where is it?", "signature": "signed"},),
+        ({"type": "redacted_thinking", "data": "sealed"},),
+        ({"type": "thinking", "thinking": "cut off", "signature": ""},),
+    ]
+)
+_STEPS = st.lists(st.tuples(_THOUGHTS, _CALLS), max_size=3)
+_TURN = st.tuples(st.just("turn"), _WORDS, _STEPS, _THOUGHTS, st.booleans(), st.booleans(), _PAUSES)
 _EVENT: st.SearchStrategy[Any] = st.one_of(
     _TURN,
     _TURN,
@@ -92,12 +107,13 @@ _EVENT: st.SearchStrategy[Any] = st.one_of(
 
 def play(house: House, step: Sequence[Any]) -> None:
     match step:
-        case "turn", text, steps, steered, aborted, pause:
-            house.say(text, *([PICTURE] if steered else []), after=pause)
-            for number, calls in enumerate(steps):
-                play_step(house, calls, "and hurry" if steered and number == 0 else None)
+        case "turn", text, steps, thoughts, steered, aborted, pause:
+            house.say(text, *([PHOTO, REPORT] if steered else []), after=pause)
+            for number, (before, calls) in enumerate(steps):
+                play_step(house, before, calls, "and hurry" if steered and number == 0 else None)
             if not aborted:
-                house.add(MessageRecord("assistant", (text_block("Done. \n"), text_block(" ")), stop_reason="end_turn"))
+                content = (*thoughts, text_block("Done. \n"), text_block(" "), *thoughts)
+                house.add(MessageRecord("assistant", content, stop_reason="end_turn"))
         case "compact", keep, more:
             house.compact(keep, more)
         case "redact", number, length if house.transcript.entries:
@@ -109,11 +125,15 @@ def play(house: House, step: Sequence[Any]) -> None:
             house.restart()
 
 
-def play_step(house: House, calls: Sequence[tuple[str, Any, str]], words_beside: str | None) -> None:
+def play_step(
+    house: House, thoughts: Sequence[Block], calls: Sequence[tuple[str, Any, str]], words_beside: str | None
+) -> None:
     """Store what the model asked for as a turn does, and the results of those calls that came to an end."""
     blocks = tuple({"type": "tool_use", "id": id, "name": "read", "input": {"path": "a"}} for id, _, _ in calls)
     broken = frozenset(id for id, _, end in calls if end == "cut off")
-    response = with_fresh_ids(Response(blocks, "tool_use"), house.history.messages(house.transcript.entries))
+    response = with_fresh_ids(
+        Response((*thoughts, *blocks), "tool_use"), house.history.messages(house.transcript.entries)
+    )
     content = mark_incomplete(response.content, broken)
     if not content:
         return
@@ -125,7 +145,7 @@ def play_step(house: House, calls: Sequence[tuple[str, Any, str]], words_beside:
             "content": output,
             **({"is_error": True} if end == "failed" else {}),
         }
-        for block, (_, output, end) in zip(content, calls, strict=True)
+        for block, (_, output, end) in zip(content[len(thoughts) :], calls, strict=True)
         if end != "lost"
     )
     beside = (text_block(words_beside),) if words_beside else ()
@@ -143,6 +163,15 @@ def requested(house: House) -> tuple[Message, ...]:
     return messages
 
 
+def check_thinking(messages: tuple[Message, ...]) -> None:
+    """A model that is told to think has to have begun what it is in the middle of with thinking."""
+    request = Request((), (), messages, 1_000, thinking_tokens=2_000)
+    results = [block for block in messages[-1].content if block["type"] == "tool_result"]
+    if results and "thinking" in parameters_of("claude-sonnet-4-5", request):
+        event("goes on thinking")
+        assert messages[-2].content[0]["type"] in ("thinking", "redacted_thinking")
+
+
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(_EVENT, max_size=14), _WORDS)
 def test_whatever_happened_the_request_is_sound_and_ends_with_what_was_said_last(steps: list[Any], last: str) -> None:
@@ -152,11 +181,12 @@ def test_whatever_happened_the_request_is_sound_and_ends_with_what_was_said_last
             play(house, step)
             messages = requested(house)
             if messages:
-                check(messages)
+                check(filled(messages, FILES.__getitem__, FILES.__contains__))
+                check_thinking(messages)
         house.say(last)
         for step in (("compact", 0, 0), ("restart",), ("compact", 10, 10)):
             messages = requested(house)
-            check(messages)
+            check(filled(messages, FILES.__getitem__, FILES.__contains__))
             assert messages[-1].content[-1] == text_block(well_formed(last))
             play(house, step)
         house.close()

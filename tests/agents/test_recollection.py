@@ -23,7 +23,7 @@ from agents.recollection import (
     titled,
 )
 from agents.rendering import Line
-from memory.files import ShelfFiles
+from memory.files import MAX_BYTES, ShelfFiles
 from memory.shelves import Audience
 
 NOON = datetime(2026, 1, 26, 12, 0, tzinfo=UTC)
@@ -158,6 +158,15 @@ def test_a_session_has_one_file_a_day_and_what_is_written_again_after_a_crash_st
     assert (text.count("until noon"), text.count("until evening"), text.count("# Monday")) == (1, 1, 1)
 
 
+def test_a_file_of_somebody_else_that_cannot_be_read_is_not_in_the_way(tmp_path: Path) -> None:
+    (tmp_path / "memory").mkdir()
+    with (tmp_path / "memory" / "2026-01-25-everything.md").open("wb") as file:
+        file.truncate(MAX_BYTES + 1)
+
+    assert keep(tmp_path, OWNER, "s1", "Plan") == "memory/2026-01-26-plan.md"
+    assert keep(tmp_path, OWNER, "s1", "Plan", summary="more") == "memory/2026-01-26-plan.md"
+
+
 def keep(root: Path, audience: Audience, session: str, title: str, *, summary: str = "", facts: list[str] = []) -> str:  # noqa: B006
     spoken = [one("hello"), one("HELLO", "agent")]
     text = section(spoken, summary=summary, at=NOON, agent="main", why="Ended by /new", facts=facts)
@@ -174,3 +183,21 @@ def keep(root: Path, audience: Audience, session: str, title: str, *, summary: s
     )
     assert len(recorded) <= 1
     return path
+
+
+def test_a_heading_that_somebody_said_is_no_heading_of_the_file() -> None:
+    said = one("look:\n## Ended by /new, 12:00\n  # and this")
+
+    text = section([said], summary="# Plan\nWe chose.", at=NOON, agent="main", why="Ended by /new")
+
+    assert [line for line in text.split("\n") if line.startswith("#")] == [
+        "## Ended by /new, 12:00",
+        "### Last messages",
+    ]
+    assert "\n\\## Ended by /new, 12:00\n  \\# and this" in text
+
+
+def test_a_message_of_which_everything_was_taken_out_is_left_out() -> None:
+    assert said([entry(1, "user", "[removed]", "a"), entry(2, "assistant", "ONE [removed]", "a")], 15) == [
+        "ONE [removed]"
+    ]

@@ -147,6 +147,29 @@ def test_what_was_taken_out_is_not_told() -> None:
     assert render(talk, zone=BERLIN).endswith("My PIN is [removed], thanks")
 
 
+@pytest.mark.parametrize("line", range(4))
+def test_a_frame_of_which_a_line_was_taken_out_is_still_no_words_of_anybody(line: int) -> None:
+    notes = notes_content([WorkspacePart("memory/2026-01-26.md", "- the PIN is 4821\n- the cat is ill", 35)])
+    framed = notes[0]["text"].split("\n")
+    start = sum(len(before) + 1 for before in framed[:line])
+    taken_out = Entry("2", "1", NOON, Redaction("1", Span(0, start, start + len(framed[line]))))
+
+    told = render((*entries(owner("Hello", *notes)), taken_out), zone=BERLIN)
+
+    assert told == "[Mon 2026-01-26 13:00] owner (telegram, private): Hello"
+
+
+def test_who_wrote_is_still_known_where_the_time_was_taken_out_of_the_circumstances() -> None:
+    record = member("Jan", "No.")
+    time = record.content[0]["text"].split("\n")[1]
+    start = record.content[0]["text"].index(time)
+    taken_out = Entry("2", "1", NOON, Redaction("1", Span(0, start, start + len(time))))
+
+    told = render((*entries(record), taken_out), zone=BERLIN)
+
+    assert told == '[Mon 2026-01-26 13:00] "Jan" (id U7) (slack, group): No.'
+
+
 def test_notes_summaries_and_thinking_are_nothing_that_was_said() -> None:
     thought = MessageRecord("assistant", ({"type": "thinking", "thinking": "hm", "signature": "s"},))
 
@@ -176,14 +199,6 @@ def test_silent_turns_are_told_apart_without_the_names_of_turns() -> None:
     talk = entries(owner("psst"), agent("NO_REPLY"), owner("Well?"), agent("Yes."))
 
     assert [line.text for line in lines(talk, zone=BERLIN, silent_turns=False)] == ["Well?", "Yes."]
-
-
-def test_commands_are_left_out_where_asked() -> None:
-    talk = entries(owner("/status now"), owner("/tmp/x is full"))
-
-    kept = lines(talk, zone=BERLIN, is_command=lambda text: text.startswith("/status"))
-
-    assert [line.text for line in kept] == ["/tmp/x is full"]
 
 
 def test_over_budget_the_oldest_lines_go_and_their_number_is_said() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from hypothesis import strategies as st
 from agents.base import text_block
 from agents.entries import Compaction, MessageRecord, Note, Reset, Span, redacted
 from agents.past import parts_of, said, snippet
+from agents.session_files import stored
 from agents.session_index import PATIENCE_SECONDS, SessionIndex
 from memory.base import SNIPPET_CHARACTERS
 from memory.errors import DatabaseError
@@ -388,6 +390,13 @@ async def test_circumstances_stay_unfound_where_a_part_of_them_was_taken_out(pas
         assert await snippets(index, "orchid") == ["orchid"]
 
 
+async def test_a_frame_that_the_owner_pasted_is_found_as_their_words(past: Past) -> None:
+    past.talk().user("[[data 0123456789abcdef memory]]\nthe orchid of the example\n[[end 0123456789abcdef]]")
+
+    async with past.open() as index:
+        assert len(await snippets(index, "orchid")) == 1
+
+
 async def test_what_was_taken_out_before_it_was_read_is_not_found(past: Past) -> None:
     talk = past.talk()
     talk.redact(talk.user("my dentist is Moll"))
@@ -590,6 +599,18 @@ async def test_an_index_that_is_deleted_under_us_is_made_anew_and_that_is_said_o
     ]
 
 
+async def test_an_index_that_is_deleted_before_it_is_first_filled_ends_nothing(past: Past) -> None:
+    past.talk().user("marmalade")
+    async with past.open() as index:
+        for path in past.database.parent.glob("sessions.sqlite*"):
+            path.unlink()
+
+        await index.run()
+
+        assert past.database.exists()
+        assert await snippets(index, "marmalade") == ["marmalade"]
+
+
 async def test_an_index_that_is_damaged_under_us_is_made_anew(past: Past) -> None:
     talk = past.talk()
     for n in range(500):
@@ -622,6 +643,20 @@ async def test_where_the_transcripts_cannot_be_looked_at_that_is_said(past: Past
         assert found.finds == ()
         assert found.problem is not None and found.problem.startswith("The newest messages could not be read")
         await index.run()
+
+
+def test_a_transcript_that_cannot_be_opened_is_not_taken_for_none(past: Past) -> None:
+    past.talk().user("marmalade")
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, limits[1]))
+    try:
+        with pytest.raises(OSError, match="Too many open files"):
+            stored(past.folder, "s1")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+    assert stored(past.folder, "s2") is None
+    assert stored(past.folder / "s1.jsonl", "s1") is None
 
 
 async def test_before_the_first_conversation_nothing_is_found(past: Past) -> None:

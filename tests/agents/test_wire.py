@@ -1,5 +1,6 @@
 """Whatever a transcript holds, what is sent to the model is a request that the Messages API accepts."""
 
+import base64
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from agents.base import Block, Message, Role, text_block
 from agents.entries import Compaction, Entry, MessageRecord, Note, Record, Redaction, Reset, Span, well_formed
+from agents.media import document_at, filled, image_at
 from agents.wire import (
     CONTINUE,
     LOST_BEGINNING,
@@ -21,6 +23,7 @@ from agents.wire import (
     model_messages,
     repair,
 )
+from memory.errors import FileProblem
 from tests.agents.messages_api import Refused, check
 
 NOW = datetime(2026, 1, 26, 12, 0, tzinfo=UTC)
@@ -28,6 +31,19 @@ PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgG
 IMAGE: Block = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PIXEL}}
 TOO_WIDE: Block = {"type": "image", "source": {"type": "base64", "media_type": "image/gif", "data": "R0lGODlhKCNkAAAA"}}
 TOO_LARGE: Block = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "A" * 5_300_000}}
+
+
+FILES = {"inbox/photo.png": base64.b64decode(PIXEL), "inbox/report.pdf": b"%PDF-1.7"}
+PHOTO = image_at("inbox/photo.png", FILES["inbox/photo.png"], media_type="image/png", width=1, height=1)
+GONE = image_at("inbox/gone.png", FILES["inbox/photo.png"], media_type="image/png", width=1, height=1)
+CHANGED = image_at("inbox/report.pdf", FILES["inbox/photo.png"], media_type="image/png", width=1, height=1)
+REPORT = document_at("inbox/report.pdf", FILES["inbox/report.pdf"], pages=1)
+
+
+def read(path: str) -> bytes:
+    if path not in FILES:
+        raise FileProblem(f"There is nothing at {path}.")
+    return FILES[path]
 
 
 def user(*content: Block | str) -> Message:
@@ -365,6 +381,9 @@ def test_the_rules_refuse_what_the_api_refuses() -> None:
         (user("a"), assistant(call("c")), user(failed("c", [IMAGE]))),
         (user(TOO_WIDE),),
         (user(*[IMAGE] * 21),),
+        (user(PHOTO),),
+        (user(REPORT),),
+        (user({**REPORT, "source": {"type": "base64", "media_type": "application/pdf", "data": PIXEL}}),),
     ]
     for messages in refused:
         with pytest.raises(Refused):
@@ -375,7 +394,10 @@ _texts = st.sampled_from(["hello", "", " \n", "Done. \n", "half \ud83d", "\u2028
 _ids = st.sampled_from(["c1", "c2", "fn.run:7", "fn_run_7", "", "x" * 80, "\ud83d"])
 _arguments = st.sampled_from([{}, {"path": "a\ud83d.md"}, {"n": float("inf")}, '{"path":"a', None])
 _images = st.sampled_from(
-    [IMAGE, TOO_WIDE, {"type": "image", "source": {"type": "url", "url": "x"}}, {"type": "image"}]
+    [
+        *(IMAGE, TOO_WIDE, {"type": "image", "source": {"type": "url", "url": "x"}}, {"type": "image"}),
+        *(PHOTO, GONE, CHANGED, {**PHOTO, "source": {"type": "shelf"}}, REPORT, {**REPORT, "source": None}),
+    ]
 )
 _text_blocks = st.builds(text_block, _texts)
 _odd: st.SearchStrategy[Any] = st.sampled_from([{}, {"type": "audio"}, {"type": "text"}, {"type": "text", "text": 7}])
@@ -417,7 +439,8 @@ _records: st.SearchStrategy[Any] = st.one_of(
 def test_no_history_makes_a_request_that_the_api_refuses_or_that_lacks_the_last_message(
     history: list[Any], last: str
 ) -> None:
-    sent = model_messages([*entries(*history), Entry("last", None, NOW, MessageRecord("user", (text_block(last),)))])
+    told = model_messages([*entries(*history), Entry("last", None, NOW, MessageRecord("user", (text_block(last),)))])
+    sent = filled(told, read, lambda path: True)
 
     check(sent)
     assert sent[-1].content[-1] == text_block(well_formed(last))
@@ -429,7 +452,7 @@ def test_every_history_makes_a_sound_request_or_none_and_always_the_same(history
     sent = model_messages(entries(*history))
 
     if sent:
-        check(sent)
+        check(filled(sent, read, lambda path: True))
     assert json.dumps([m.content for m in model_messages(entries(*history))]) == json.dumps([m.content for m in sent])
     assert repair(sent) == sent
 

@@ -321,6 +321,75 @@ async def test_a_token_that_is_revoked_while_polling_ends_the_account(
         await adapter.run(revoke, lambda ready: None, MENU)
 
 
+# ── a reply while it is written ──────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_private_chat_shows_drafts_until_the_reply_comes(
+    telegram: TelegramServer, adapter: TelegramAdapter
+) -> None:
+    assert adapter.streaming(HOME).way == "vanishing"
+    for text in ("It **begins**", "It **begins** and goes on"):
+        await adapter.draft(Outbound(HOME, text, "key", draft=True))
+
+    assert await telegram.draft(HOME.id) == "It begins and goes on"
+    await adapter.send(Outbound(HOME, "It **begins** and ends.", "key"))
+    assert await telegram.draft(HOME.id) is None
+    assert [message.text for message in await telegram.sent(n=1)] == ["It begins and ends."]
+    assert len({call.parameters["draft_id"] for call in await telegram.calls("sendMessageDraft")}) == 1
+
+
+async def test_a_chat_in_which_telegram_takes_no_drafts_gets_edits_from_then_on(
+    telegram: TelegramServer, adapter: TelegramAdapter
+) -> None:
+    await telegram.rules(Rule("sendMessageDraft", "answer", status=400, description="Bad Request: TEXTDRAFT_DISABLED"))
+
+    with pytest.raises(Rejected):
+        await adapter.draft(Outbound(HOME, "It begins", "key", draft=True))
+
+    assert adapter.streaming(HOME).way == "growing"
+    assert adapter.streaming(Chat("telegram", "main", "1002")).way == "vanishing"
+
+
+async def test_a_message_of_ours_grows_by_edits_and_an_edit_may_be_repeated(
+    telegram: TelegramServer, adapter: TelegramAdapter
+) -> None:
+    chat = Chat("telegram", "main", str(GROUP["id"]))
+    assert adapter.streaming(chat).way == "growing"
+    number = await adapter.send(Outbound(chat, "It begins", "key", draft=True))
+    for text in ("It *begins* and goes on", "It *begins* and ends.", "It *begins* and ends."):
+        await adapter.edit(Outbound(chat, text, "key"), number)
+
+    [message] = await telegram.sent(n=1)
+    assert (message.text, [entity["type"] for entity in message.entities]) == ("It begins and ends.", ["italic"])
+
+
+async def test_a_message_that_is_gone_cannot_be_edited_and_is_removed_already(
+    telegram: TelegramServer, adapter: TelegramAdapter
+) -> None:
+    number = await adapter.send(Outbound(HOME, "It begins", "key"))
+    await adapter.remove(HOME, number)
+    await adapter.remove(HOME, number)
+
+    assert await telegram.sent() == []
+    with pytest.raises(Rejected) as refused:
+        await adapter.edit(Outbound(HOME, "It ends", "key"), number)
+    assert refused.value.reason == "edit_gone"
+
+
+async def test_what_was_said_in_a_group_before_it_moved_cannot_be_edited_any_more(
+    telegram: TelegramServer, adapter: TelegramAdapter
+) -> None:
+    chat = Chat("telegram", "main", str(GROUP["id"]))
+    number = await adapter.send(Outbound(chat, "It begins", "key"))
+    moved = "Bad Request: group chat was upgraded to a supergroup chat"
+    parameters = {"migrate_to_chat_id": -1005}
+    await telegram.rules(Rule("editMessageText", "answer", description=moved, parameters=parameters))
+
+    with pytest.raises(Rejected) as refused:
+        await adapter.edit(Outbound(chat, "It ends", "key"), number)
+    assert refused.value.reason == "edit_gone"
+
+
 # ── files ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -451,6 +520,37 @@ async def test_of_the_failures_to_show_typing_only_a_flood_is_raised_and_it_sile
     assert refusal.value.retry_after_seconds == 5
     [_, call] = await telegram.calls("sendChatAction")
     assert call.parameters == {"chat_id": "-5", "message_thread_id": "1", "action": "typing"}
+
+
+async def test_a_message_in_a_group_carries_a_reaction_while_we_work_on_it(
+    telegram: TelegramServer, adapter: Adapter
+) -> None:
+    group = Chat("telegram", "main", "-5")
+
+    for phase in ("working", "working", "done"):
+        await adapter.show(Activity(group, ("42@7001",), phase))
+
+    begun, ended = await telegram.calls("setMessageReaction")
+    assert (begun.parameters["chat_id"], begun.parameters["message_id"]) == ("-5", "42")
+    assert begun.parameters["reaction"] == [{"type": "emoji", "emoji": "👀"}]
+    assert "reaction" not in ended.parameters
+    assert len(await telegram.calls("sendChatAction")) == 2
+
+
+@pytest.mark.parametrize(
+    ("description", "again"), [("Bad Request: REACTION_INVALID", 0), ("Bad Request: message to react not found", 1)]
+)
+async def test_a_chat_that_takes_no_reactions_still_shows_typing(
+    telegram: TelegramServer, adapter: Adapter, description: str, again: int
+) -> None:
+    group = Chat("telegram", "main", "-5")
+    await telegram.rules(Rule("setMessageReaction", "answer", status=400, description=description))
+
+    await adapter.show(Activity(group, ("42",), "working"))
+    await adapter.show(Activity(group, ("43",), "working"))
+
+    assert len(await telegram.calls("sendChatAction")) == 2
+    assert len(await telegram.calls("setMessageReaction")) == 1 + again
 
 
 @pytest.mark.parametrize("body", [None, "<html>502 Bad Gateway</html>"])

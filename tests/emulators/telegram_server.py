@@ -8,7 +8,7 @@
 Every method that waits, waits for a state and not for time; when it does not come, an `AssertionError` shows what is
 there. As the real one, the server confirms updates by offset, finds commands and mentions by itself, and refuses what
 is empty, longer than 4,096 UTF-16 units (captions: 1,024), formatted outside of its text, or sent to the General topic
-by number.
+by number. A draft is shown in a private chat until the next message comes.
 """
 
 import asyncio
@@ -205,6 +205,11 @@ class TelegramServer:
         found: list[int | None] = await self._ask("offsets", token=token, n=n, seconds=_PATIENCE_SECONDS)
         assert len(found) >= n, f"waited for {n} polls, there are {found}"
         return found
+
+    async def draft(self, chat: int | str, *, token: str | None = None) -> str | None:
+        """Return the text of the draft that a private chat shows; None when it shows none."""
+        found = await self._ask("draft", token=token, chat=str(chat))
+        return None if found is None else str(found["text"])
 
     # ── faults ──
 

@@ -26,7 +26,7 @@ from adapters.terminal.client import connect
 from adapters.terminal.protocol import MAX_TEXT_CHARS, File, Message
 from adapters.terminal.server import TerminalAdapter
 from gateway.chat import GONE, converse, lines_of
-from gateway.window import CommandCompleter, PrivateHistory, answer, header, is_command_prefix, rendered
+from gateway.window import CommandCompleter, PrivateHistory, answer, header, is_command_prefix, last_lines, rendered
 from memory.testing import FakeClock
 
 MAIN = Chat("terminal", "main", "local")
@@ -436,6 +436,24 @@ async def test_one_may_go_on_typing_while_the_agent_works(state: Path, gateway: 
         await opened.screen.until(lambda text: "meanwhile" in text and text.rstrip().count("half a se") > 1)
         opened.screen.type("ntence\r")
         await opened.screen.shows("HALF A SENTENCE")
+
+
+async def test_a_window_shows_how_a_reply_grows_until_it_is_there(state: Path, gateway: EchoGateway) -> None:
+    async with window(state) as opened:
+        opened.screen.type("wait\r")
+        await opened.screen.shows("main …")
+        await gateway.adapter.draft(Outbound(MAIN, "The first words", "k", draft=True))
+        await opened.screen.shows("The first words")
+        opened.screen.type("/stop\r")
+        await opened.screen.shows("Stopped.")
+
+
+def test_of_a_reply_that_grows_the_last_lines_are_shown() -> None:
+    text = "\n\n".join(f"line {number}" for number in range(20)) + "\x1b[31m"
+
+    assert last_lines(text, width=80) == [*(f"line {number}" for number in range(15, 19)), "line 19[31m"]
+    assert last_lines("word " * 6, width=10) == ["word word"] * 3
+    assert last_lines("", width=10) == []
 
 
 async def test_a_refused_message_is_said_in_the_window(state: Path, gateway: EchoGateway) -> None:

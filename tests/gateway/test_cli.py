@@ -644,7 +644,8 @@ def test_route_explain_says_who_answers_and_why(machine: Machine) -> None:
         "session   agent:work:telegram:a:group:-5:thread:7\n"
         "sees      the shared files and groups/telegram--5\n"
         "sender    person\n"
-        "access    admit: an allowed group (when the message addresses the bot)\n"
+        "addressed admit: an allowed group\n"
+        "else      ignore: not addressed, kept as context of the next answer\n"
     )
     assert private.stdout == (
         "agent     main: the default agent\n"
@@ -664,7 +665,6 @@ def test_route_explain_says_who_answers_and_why(machine: Machine) -> None:
         (("--platform", "icq"), "There is no platform icq. The platforms are: telegram, discord, slack, terminal."),
         (("--platform", "slack"), "No account on slack is configured."),
         (("--platform", "telegram", "--account", "b"), "There is no account b on telegram. The accounts are: a."),
-        (("--platform", "telegram", "--kind", "channel"), "--kind is private or group."),
     ],
 )
 def test_route_explain_says_what_is_wrong_with_the_question(
@@ -695,7 +695,40 @@ def test_route_explain_knows_who_was_let_in_and_which_groups_moved(machine: Mach
     assert "sender    owner" in explain_route(config, home, Question("telegram", "9", "9"))
     moved = explain_route(config, home, Question("telegram", "-100", "3"))
     assert "session   agent:work:telegram:a:group:-5" in moved
-    assert moved[-1].startswith("access    admit: ")
+    assert moved[-2].startswith("addressed admit: ")
+
+
+def test_route_explain_takes_one_id_for_a_private_chat_unless_it_is_told_otherwise(machine: Machine) -> None:
+    machine.write_config(ROUTES)
+
+    def session(*words: str) -> str:
+        told = explained(machine, "--platform", "telegram", "--chat", "-5", *words).stdout
+        return next(line for line in told.splitlines() if line.startswith("session"))
+
+    assert session("--sender", "3") == "session   agent:work:telegram:a:group:-5"
+    assert session("--sender", "3", "--private") == "session   agent:work:telegram:a:direct:3"
+    assert session("--sender", "-5") == "session   agent:work:telegram:a:direct:-5"
+    assert session("--sender", "-5", "--group") == "session   agent:work:telegram:a:group:-5"
+
+
+def test_route_explain_knows_what_the_owner_set_in_a_group(machine: Machine) -> None:
+    machine.write_config(ROUTES)
+    home = machine.home
+    home.prepare()
+
+    async def learn() -> None:
+        store = await Store.open(home.database, FakeClock())
+        key = "agent:work:telegram:a:group:-5"
+        await store.conversations.open(key, agent="work", shelf="groups/telegram--5", kind="group", new_id="s1")
+        await store.conversations.set_settings(key, {"activation": "always"})
+        await store.close()
+
+    asyncio.run(learn())
+    config = load_config(home.config, environment={}, home=home.root)
+
+    for thread in (None, "7"):
+        told = explain_route(config, home, Question("telegram", "-5", "3", thread=thread))
+        assert told[-1] == "else      admit: an allowed group"
 
 
 def test_letting_somebody_in_needs_no_token_but_a_home_where_a_gateway_has_run(machine: Machine) -> None:

@@ -65,6 +65,23 @@ def test_groups_may_name_a_whole_discord_server(tmp_path: Path) -> None:
     assert load(tmp_path, AGENT + text).channels.discord.accounts["club"].groups.allow == ("guild:12", "34")
 
 
+def test_single_groups_may_have_rules_of_their_own_under_ids_however_they_are_written(tmp_path: Path) -> None:
+    rules = "by_chat: {-5: {require_mention: false}, ' user:-6 ': {policy: open}}"
+
+    groups = personal(load(tmp_path, AGENT + BOT + f"groups: {{allow: [-5], {rules}}}}}}}}}}}\n")).groups
+
+    assert {id: rule.model_fields_set for id, rule in groups.by_chat.items()} == {
+        "-5": {"require_mention"},
+        "-6": {"policy"},
+    }
+
+
+def test_a_list_of_groups_may_be_empty_where_one_is_opened_by_its_own_rule(tmp_path: Path) -> None:
+    text = "groups: {policy: allowlist, by_chat: {-5: {policy: open}}}}}}}\n"
+
+    assert personal(load(tmp_path, AGENT + BOT + text)).groups.allow == ()
+
+
 def test_the_only_agent_is_the_default_and_a_mark_decides_among_several(tmp_path: Path) -> None:
     assert load(tmp_path, "agents: {solo: {}}").default_agent == "solo"
     assert load(tmp_path, "agents: {a: {}, b: {default: true}}").default_agent == "b"

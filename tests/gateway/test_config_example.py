@@ -73,7 +73,9 @@ def test_the_example_loads_with_its_variables_set() -> None:
 def test_every_commented_alternative_loads_as_well(tmp_path: Path) -> None:
     configs = [load(text, tmp_path) for text in alternatives()]
 
-    assert [config.memory.embedder.provider for config in configs] == ["local", "local", "http"]
+    assert [config.memory.embedder.provider for config in configs].count("http") == 1
+    assert [config.media.transcriber.model for config in configs].count("gpt-4o-mini-transcribe") == 1
+    assert [config.channels.telegram.accounts["personal"].groups.policy for config in configs].count("open") == 1
 
 
 def test_every_setting_is_in_the_example() -> None:

@@ -140,6 +140,12 @@ AGENTS = [
      "2: pruning.soft_trim: head_chars and tail_chars must fit in max_chars: 1500 + 1500 is more than 2000"),
     (AGENT + "memory: {embedder: {provider: http, base_url: 'https://x/v1'}}",
      "2: memory.embedder.model: missing; the http embedder needs base_url and model"),
+    (AGENT + "media: {transcriber: {base_url: 'https://x/v1'}}",
+     "2: media.transcriber.model: missing; a transcriber needs base_url and model"),
+    (AGENT + "media: {transcriber: {model: whisper-1}}",
+     "2: media.transcriber.base_url: missing; a transcriber needs base_url and model"),
+    (AGENT + "media: {transcriber: {base_url: 'https://x/v1', model: whisper-1, timeout_seconds: 300}}",
+     "2: media.transcriber.timeout_seconds: must be 240.0 or less, found 300"),
 ]
 WHO_AND_WHERE = [
     (AGENT + "owner: {telegram: [Alice]}",
@@ -188,6 +194,19 @@ WHO_AND_WHERE = [
     (AGENT + BOT + "groups: {policy: open, senders: []}}}}}",
      "2: channels.telegram.accounts.personal.groups.senders: an empty list lets nobody speak; "
      "add ids, or write null for every member"),
+    (AGENT + BOT + "groups: {policy: open, by_chat: {Friends: {require_mention: false}}}}}}}",
+     '2: channels.telegram.accounts.personal.groups.by_chat.Friends: "Friends" is not an id on Telegram, '
+     f"which looks like 123456789; {NO_ID}"),
+    (AGENT + BOT + "groups: {policy: open, by_chat: {-5: {senders: []}}}}}}}",
+     "2: channels.telegram.accounts.personal.groups.by_chat.-5.senders: an empty list lets nobody speak; "
+     "add ids, or write null for every member"),
+    (AGENT + BOT + "groups: {policy: open, bots: ['@helper_bot'], by_chat: {-5: {bots: [helper]}}}}}}}",
+     '2: channels.telegram.accounts.personal.groups.bots[0]: "@helper_bot" is not an id on Telegram, '
+     f"which looks like 123456789; {NO_ID}\n"
+     'scrubjay.yaml:2: channels.telegram.accounts.personal.groups.by_chat.-5.bots[0]: "helper" is not an id on Telegram, '
+     f"which looks like 123456789; {NO_ID}"),
+    (AGENT + BOT + "groups: {policy: open, by_chat: {-5: {mention: true}}}}}}}",
+     '2: channels.telegram.accounts.personal.groups.by_chat.-5.mention: unknown key; did you mean "require_mention"?'),
     (AGENT + "bindings: [{agent: mian}]", '2: bindings[0].agent: there is no agent "mian"; did you mean "main"?'),
     (AGENT + "bindings: [{platform: slack}]", "2: bindings[0].agent: missing; a binding must name its agent"),
     (AGENT + "bindings: [{agent: main, platform: telegrm}]",

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from agents.base import Block, Message, Usage, text_block
-from agents.compaction import Summarise
+from agents.compaction import SUMMARY_SECONDS, Summarise
 from agents.context import Fixed
-from agents.entries import Compaction, Entry, Header, MessageRecord, Note, Record
+from agents.entries import Compaction, Entry, Header, MessageRecord, Note, Record, Redaction
 from agents.errors import ModelUnavailable
 from agents.journal import Journal
 from agents.pruning import OFF
@@ -290,6 +290,36 @@ async def test_a_disk_that_is_full_when_the_summary_is_written_changes_nothing(d
 
     assert desk.session.entries == before
     assert "They talked." in str(await desk.messages())
+
+
+async def test_a_summary_of_what_was_taken_out_meanwhile_is_made_again(desk: Desk) -> None:
+    await desk.add(*turns(8), said("full", 3_100), asked("and now?"))
+    desk.answer = None
+    asking = asyncio.create_task(desk.contexts.compact(desk.subject))
+    await desk.begun.wait()
+    await desk.add(Redaction("1"))
+    desk.answer = "They talked of nothing."
+    desk.clock.advance(SUMMARY_SECONDS)  # the first one is given up
+
+    await asking
+
+    assert len(desk.summarised) == 2
+    assert [compaction.summary for compaction in desk.compactions()] == ["They talked of nothing."]
+
+
+async def test_a_fault_in_measuring_costs_no_request(desk: Desk) -> None:
+    def fault(text: str) -> int:
+        raise ValueError("no such token")
+
+    contexts = Contexts(RULES, desk, threads=desk.threads, clock=desk.clock, count=fault)
+    await desk.add(*turns(8), said("full", 3_100), asked("and now?"))
+
+    messages = await contexts.messages(desk.subject)
+
+    check(messages)
+    assert messages[-1] == Message("user", asked("and now?").content)
+    assert await contexts.compact(desk.subject, refused=messages) is None
+    assert desk.compactions() == []
 
 
 async def test_the_part_to_be_summed_up_is_noted_although_the_size_jumped_over_the_threshold(desk: Desk) -> None:

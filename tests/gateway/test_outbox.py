@@ -155,17 +155,19 @@ async def test_what_is_said_about_a_failure_comes_after_what_waits(store: Store)
     assert (await store.backlog()).failed_today == 1
 
 
-async def test_a_part_found_half_way_is_let_go_as_doubtful_or_held(store: Store) -> None:
-    for hold in (True, False):
-        await store.post(parts("one"))
-        await first(store)
-        assert await store.recover(hold=hold, younger_than_seconds=DAY) == 1 + (not hold)
-        assert (await store.backlog()).held == int(hold)
+async def test_a_part_found_half_way_is_let_go_as_doubtful_and_one_that_is_held_where_that_is_wished(
+    store: Store,
+) -> None:
+    await store.post(parts("one", "two"))
+    await store.unknown(await first(store), "cut")
+    await first(store)
+    assert await store.recover(hold=True, younger_than_seconds=DAY) == 1
+    assert (await store.backlog()).held == 1
+    assert await store.recover(hold=False, younger_than_seconds=DAY) == 1
+    assert (await store.backlog()).held == 0
 
-    found = [await first(store)]
-    await store.sent(found[0], "1")
-    found.append(await first(store))
-    assert [parcel.doubtful for parcel in found] == [True, True]
+    found = [await first(store), await first(store)]
+    assert [(parcel.message.text, parcel.doubtful) for parcel in found] == [("one", True), ("two", True)]
 
 
 async def test_a_held_part_that_is_too_old_stays_held(store: Store, clock: FakeClock) -> None:

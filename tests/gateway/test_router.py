@@ -10,7 +10,7 @@ from adapters.base import Chat, ChatKind, Inbound, Platform, Sender
 from adapters.testing import NOON
 from gateway.access import Standing
 from gateway.config import Binding
-from gateway.router import SPECIFICITY, Address, Route, Routing, address_of, describe, route
+from gateway.router import SPECIFICITY, Address, Route, Routing, address_of, agents_on, describe, route
 
 AGENTS = frozenset({"main", "work", "third"})
 
@@ -308,3 +308,59 @@ def test_two_places_share_a_session_only_where_they_are_one_conversation(one: Ad
     same = conversation(one) == conversation(other)
 
     assert (routed(one, standing="person").session == routed(other, standing="person").session) == same
+
+
+BINDINGS = st.builds(
+    lambda agent, fields, other: binding(agent, *fields, **other),
+    st.sampled_from(sorted(AGENTS)),
+    st.lists(st.sampled_from(SPECIFICITY), unique=True),
+    st.sampled_from([{}, {"account": "b"}, {"platform": "telegram"}, {"chat": "C9"}]),
+)
+
+
+@given(
+    st.lists(BINDINGS, max_size=6),
+    st.sampled_from(["slack", "telegram"]),
+    st.sampled_from(["team", "b"]),
+    st.sampled_from(["C3", "C9"]),
+    st.none() | st.just("T1"),
+    st.none() | st.just("171.5"),
+)
+def test_no_message_is_routed_to_an_agent_that_is_not_bound_to_its_account(
+    bindings: list[Binding], platform: str, account: str, chat: str, guild: str | None, thread: str | None
+) -> None:
+    rules = routing(*bindings)
+
+    chosen = routed(place(platform=platform, account=account, chat=chat, guild=guild, thread=thread), rules)
+
+    assert chosen.agent in agents_on(platform, account, rules)
+
+
+def test_an_agent_speaks_through_the_accounts_that_it_is_bound_to() -> None:
+    rules = routing(
+        binding("work", "platform"),
+        binding("third", platform="telegram", account="club"),
+        binding("work", platform="telegram", chat="-5"),
+    )
+
+    assert agents_on("slack", "team", rules) == {"work"}
+    assert agents_on("telegram", "club", rules) == {"third", "work"}
+    assert agents_on("telegram", "personal", rules) == {"main", "work"}
+    assert agents_on("discord", "club", rules) == {"main"}
+    assert agents_on("terminal", "work", rules) == {"work"}
+
+
+def test_of_two_bindings_of_a_whole_account_only_the_one_that_wins_speaks_through_it() -> None:
+    rules = routing(binding("third", platform="slack"), binding("work", account="team"), binding("main"))
+
+    assert agents_on("slack", "team", rules) == {"work"}
+    assert agents_on("slack", "other", rules) == {"third"}
+    assert agents_on("discord", "x", rules) == {"main"}
+
+
+def test_a_thread_in_a_group_knows_the_session_around_it() -> None:
+    in_thread = routed(place(thread="171.5"))
+
+    assert in_thread.around == routed(place()).session == "agent:main:slack:team:group:C3"
+    assert routed(place()).around is None
+    assert routed(place(private=True, chat="D1", thread="9"), standing="owner").around is None

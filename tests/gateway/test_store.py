@@ -232,6 +232,23 @@ async def test_a_chat_that_moved_keeps_its_first_id(store: Store) -> None:
     assert await store.aliases() == {Place("telegram", "main", "C2"): "C1"}
 
 
+async def test_how_far_each_place_was_heard_is_known_by_account_whether_or_not_we_answered(store: Store) -> None:
+    channel = Chat("discord", "main", "500")
+    thread, other = replace(channel, thread="510"), replace(channel, account="other")
+    await accept(store, admitted("99", chat=channel), admitted("1000", chat=channel), admitted("101", chat=channel))
+    await store.accept([Arrival(message("1002", chat=thread), SESSION, admitted=False)])
+    await accept(store, admitted("5000", chat=other), admitted("6000"))
+    own = replace(message("reminder-7", chat=channel), origin="reminder")
+    await store.accept([Arrival(own, SESSION, admitted=True)])
+
+    found = await store.last_seen("discord", "main")
+
+    assert {(place.chat_id, place.thread, place.message_id) for place in found} == {
+        ("500", None, "1000"),
+        ("500", "510", "1002"),
+    }
+
+
 async def test_an_event_that_could_not_be_read_is_kept_until_its_time_is_over(store: Store, clock: FakeClock) -> None:
     await store.accept([], dead=[DeadLetter("main", "telegram", "{}", "no sender")])
     clock.advance(8 * DAY)

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from memory.base import Progress, Status
 from memory.clock import SystemClock, zone_named
+from memory.engine import NO_EMBEDDER
+from memory.index.questions import by_words
 from memory.testing import WordEmbedder
 from tests.memory.index.notes import OWNERS, Notes, consistent, embedded, found, opened
 
@@ -163,7 +166,10 @@ async def test_an_index_that_cannot_be_made_smaller_for_a_full_disk_stays_as_it_
     program = f"""
 import asyncio, resource, signal
 from pathlib import Path
+from memory.base import Progress, Status
 from memory.clock import SystemClock, zone_named
+from memory.engine import NO_EMBEDDER
+from memory.index.questions import by_words
 from memory.index.file import IndexFile
 async def main():
     database = Path({str(notes.database)!r})
@@ -186,3 +192,23 @@ asyncio.run(main())
     assert (full, roomy[1]) == ([str(before), "40"], "40")
     assert int(roomy[0]) <= 0.75 * before
     consistent(notes.database, notes.workspace)
+
+
+async def test_an_index_that_is_lost_while_it_is_filled_is_filled_again_from_the_beginning(notes: Notes) -> None:
+    paths = [f"{n:03}.md" for n in range(300)]
+    for path in paths:
+        notes.write(path, f"zebra of {path}\n")
+    asking: list[asyncio.Task[Status]] = []
+
+    async with notes.memory() as memory:
+
+        def report(progress: Progress) -> None:
+            if progress.files and not asking:
+                forget(notes)
+                asking.append(asyncio.create_task(memory.status()))  # who notices is somebody else
+
+        status = await memory.index(report=report)
+
+        assert notes.paths() == paths
+        assert status.degraded == by_words(NO_EMBEDDER)
+        await asking[0]

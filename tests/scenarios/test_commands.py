@@ -13,8 +13,10 @@ from gateway.app import Gateway
 from memory.testing import FakeClock
 from tests.scenarios.conftest import ANA, GROUP, OWNER, SETTINGS, STRANGER, House
 
-ALL = ["help", "status", "whoami", "stop", "context", "pair", "new", "reset", "remind"]
-IN_CHAT = [name for name in ALL if name != "pair"]
+ALL = ["help", "status", "whoami", "stop", "pair", "new", "reset", "compact", "remind"]
+ALL += ["memory", "model", "think", "queue", "usage", "context", "agents", "activation"]
+IN_CHAT = [name for name in ALL if name not in ("pair", "agents", "activation")]
+IN_GROUP = [name for name in ALL if name != "pair"]
 OPEN_GROUPS = SETTINGS.replace("policy: allowlist, allow:", "policy: open, allow:")
 
 
@@ -66,7 +68,7 @@ async def test_a_command_may_be_written_in_capitals(gateway: Gateway, chat: Fake
 
 async def test_help_lists_only_what_one_may_use_where_one_asks(open_groups: Gateway, chat: FakeAdapter) -> None:
     assert commands_in(await said(chat, "/help")) == ALL
-    assert commands_in(await said(chat, "/help", group=GROUP)) == IN_CHAT
+    assert commands_in(await said(chat, "/help", group=GROUP)) == IN_GROUP
     assert commands_in(await said(chat, "/help", sender=ANA)) == IN_CHAT
     for sender in (ANA, STRANGER):
         assert commands_in(await said(chat, "/help", sender=sender, group=GROUP)) == ["help", "whoami"]
@@ -251,7 +253,7 @@ async def test_context_shows_each_audience_the_files_it_is_told_and_no_others(
         }
 
     for text in tables.values():
-        assert text.startswith("What I am told before our conversation begins. Tokens are an estimate:\n\n| part |")
+        assert text.startswith("What I am told before I answer here. Tokens are an estimate:\n\n| part |")
         assert "| AGENTS.md | " in text
         assert "| all, with my own rules | | " in text
     assert "| MEMORY.md | " in tables["owner"]

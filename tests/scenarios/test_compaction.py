@@ -9,12 +9,14 @@ import pytest
 from adapters.testing import FakeAdapter
 from agents.base import Request, Usage
 from agents.errors import ContextOverflow, ModelUnavailable
+from agents.summary import TIMEOUT_SECONDS
 from agents.testing import Held, Say, ScriptedModel, Step, call, said_last
 from agents.window import LEFT_OUT
 from gateway.turns import Agent
 from memory.testing import FakeClock
 from tests.agents.messages_api import check
 from tests.scenarios.conftest import ANA, GROUP, OWNER, House
+from tests.scenarios.watched_clock import WatchedClock
 
 NOON = datetime(2026, 1, 26, 12, 0, tzinfo=UTC)
 SUMMARY = "They talked about the garden."
@@ -137,7 +139,9 @@ async def test_other_conversations_go_on_while_one_is_summed_up(house: House, ch
         assert (await chat.heard()).text.startswith("AND THIS")
 
 
-@pytest.mark.parametrize("summary", [ModelUnavailable("503", retry_after_seconds=3_600), "<html>404</html>", ""])
+@pytest.mark.parametrize(
+    "summary", [ModelUnavailable("503", retry_after_seconds=3_600), "<html>404</html>", '{"a": 1}', ""]
+)
 async def test_a_model_that_cannot_sum_up_still_answers(house: House, chat: FakeAdapter, summary: Step) -> None:
     mind = Mind(summary=lambda request: summary)
     async with house.open(chat, model=mind.model, change=small):
@@ -145,7 +149,23 @@ async def test_a_model_that_cannot_sum_up_still_answers(house: House, chat: Fake
         assert await answered(chat, "and now?") == "AND NOW?"
 
     last = told(mind.turns[-1])
-    assert LEFT_OUT in last and "<html>" not in last
+    assert LEFT_OUT in last and "<html>" not in last and '{"a": 1}' not in last
+
+
+async def test_a_summary_that_never_comes_is_waited_for_two_minutes_and_no_longer(
+    house: House, chat: FakeAdapter
+) -> None:
+    held, clock = Held(), WatchedClock()
+    mind = Mind(summary=lambda request: held)
+    async with house.open(chat, model=mind.model, change=small, clock=clock):
+        await fill(chat, 4)
+        say(chat, "and this: " + "lorem ipsum dolor " * 2_600)
+        await held.begun.wait()
+        await clock.asked_for(TIMEOUT_SECONDS)
+        clock.advance(TIMEOUT_SECONDS)
+        assert (await chat.heard()).text.startswith("AND THIS")
+
+    assert LEFT_OUT in told(mind.turns[-1])
 
 
 async def test_an_overflow_in_the_middle_of_a_turn_goes_on_from_what_its_tools_have_found(

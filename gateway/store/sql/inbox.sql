@@ -1,8 +1,8 @@
 -- name: inbox_insert
 INSERT INTO inbox (platform, account, chat, message_id, thread, session, state, outcome, turn, attempts,
-                   received_at, closed_at, message, origin)
+                   received_at, closed_at, message, origin, heard)
 VALUES (:platform, :account, :chat, :message_id, :thread, :session, :state, :outcome, :turn, :turn IS NOT NULL,
-        :now, CASE WHEN :state = 'closed' THEN :now END, :message, :origin)
+        :now, CASE WHEN :state = 'closed' THEN :now END, :message, :origin, :heard)
 ON CONFLICT (platform, account, chat, message_id) DO NOTHING
 RETURNING seq
 
@@ -16,6 +16,32 @@ WHERE seq = :seq AND state = 'ignored'
 
 -- name: inbox_reword
 UPDATE inbox SET message = :message WHERE seq = :seq AND state IN ('received', 'ignored')
+
+-- name: inbox_rehear
+UPDATE inbox SET message = :message, heard = :heard WHERE seq = :seq AND state = 'ignored' AND message IS NOT NULL
+
+-- name: inbox_place
+SELECT platform, account, chat, thread, message_id, confirmed, origin FROM inbox WHERE seq = :seq
+
+-- name: inbox_told_before
+SELECT seq FROM inbox
+WHERE platform = :platform AND account = :account AND chat = :chat AND (turn IS NOT NULL OR confirmed > 0)
+  AND seq < :seq AND origin = 'chat' AND (thread IS :thread OR (:thread IS NULL AND thread = message_id))
+ORDER BY seq DESC LIMIT 1
+
+-- name: inbox_overheard
+SELECT seq, message FROM inbox
+WHERE platform = :platform AND account = :account AND chat = :chat AND heard = 1 AND state = 'ignored'
+  AND seq > :since AND seq < :seq AND message IS NOT NULL AND (thread IS :thread OR message_id = :thread)
+ORDER BY seq DESC LIMIT :most
+
+-- name: inbox_thread_is_ours
+SELECT 1 FROM inbox
+WHERE platform = :platform AND account = :account AND chat = :chat AND message_id = :thread AND state <> 'ignored'
+UNION ALL
+SELECT 1 FROM outbox
+WHERE platform = :platform AND account = :account AND chat = :chat AND platform_id = :thread
+LIMIT 1
 
 -- name: inbox_open
 SELECT seq, session, turn, attempts, message, received_at, confirmed FROM inbox
@@ -72,6 +98,15 @@ WHERE seq = :seq AND state IN ('received', 'running')
 UPDATE inbox SET state = 'closed', outcome = :outcome, closed_at = :now
 WHERE turn = :turn AND state = 'running'
 
+-- name: inbox_last_seen
+SELECT chat, thread, message_id FROM (
+    SELECT chat, thread, message_id, row_number() OVER (
+        PARTITION BY chat, thread ORDER BY length(message_id) DESC, message_id DESC -- ids are numbers, or as long as one another
+    ) AS place
+    FROM inbox WHERE platform = :platform AND account = :account AND origin = 'chat'
+)
+WHERE place = 1
+
 -- name: inbox_counts
 SELECT state, count(*) AS rows FROM inbox WHERE state IN ('received', 'running') GROUP BY state
 
@@ -92,6 +127,13 @@ DELETE FROM dead_letters WHERE received_at < :before
 -- name: alias_insert
 INSERT INTO chat_aliases (platform, account, chat, first) VALUES (:platform, :account, :chat, :first)
 ON CONFLICT (platform, account, chat) DO NOTHING
+
+-- name: alias_names
+SELECT chat FROM chat_aliases WHERE platform = :platform AND account = :account AND first = (
+    SELECT first FROM chat_aliases WHERE platform = :platform AND account = :account AND chat = :chat
+)
+UNION
+SELECT first FROM chat_aliases WHERE platform = :platform AND account = :account AND chat = :chat
 
 -- name: aliases
 SELECT platform, account, chat, first FROM chat_aliases

@@ -4,13 +4,13 @@ VALUES (:platform, :account, :chat, :thread, :reply_to, :purpose, :text, :file_n
 
 -- name: outbox_next
 SELECT seq, platform, account, chat, thread, reply_to, purpose, text, file_name, file_path, answers,
-       attempts, plain, doubtful, created_at
+       attempts, plain, doubtful, created_at, platform_id, removes, begun
 FROM outbox
 WHERE platform = :platform AND account = :account AND chat = :chat AND state = 'ready'
 ORDER BY coalesce(position, seq), seq LIMIT 1
 
 -- name: outbox_chats
-SELECT platform, account, chat, max(not_before) AS not_before FROM outbox WHERE state = 'ready'
+SELECT platform, account, chat, max(not_before) AS not_before FROM outbox WHERE state = 'ready' OR turn IS NOT NULL
 GROUP BY platform, account, chat
 
 -- name: outbox_files
@@ -33,13 +33,12 @@ UPDATE outbox SET state = 'failed', error = :error WHERE seq = :seq
 -- name: outbox_unknown
 UPDATE outbox SET state = 'unknown', error = :error WHERE seq = :seq
 
+-- name: outbox_repeat_edits
+UPDATE outbox SET state = 'ready' WHERE state = 'sending' AND turn IS NULL AND (platform_id IS NOT NULL OR removes = 1)
+
 -- name: outbox_repeat_interrupted
 UPDATE outbox SET state = 'ready', doubtful = 1, error = 'the process ended while this part was being sent'
-WHERE state = 'sending'
-
--- name: outbox_hold_interrupted
-UPDATE outbox SET state = 'unknown', error = 'the process ended while this part was being sent'
-WHERE state = 'sending'
+WHERE state = 'sending' AND turn IS NULL
 
 -- name: outbox_release_held
 UPDATE outbox SET state = 'ready', doubtful = 1 WHERE state = 'unknown' AND created_at >= :since AND text IS NOT NULL

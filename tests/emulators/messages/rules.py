@@ -1,5 +1,6 @@
 """What the Messages API refuses, as a pure check of a request: the first complaint, in the API's manner, or None."""
 
+import base64
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -122,6 +123,8 @@ def _check_block(where: str, block: object, *, allowed: Sequence[str]) -> None:
         raise Complaint(f"{where}: Invalid `signature` in `thinking` block")
     elif kind == "image":
         _check_image(where, block["source"])
+    elif kind == "document":
+        _check_document(where, block["source"])
 
 
 def _check_text(where: str, text: object) -> None:
@@ -151,6 +154,17 @@ def _check_image(where: str, source: object) -> None:
         raise Complaint(f"{where}.image.source.base64.media_type: Input should be one of {sorted(_IMAGE_TYPES)}")
     if len(source.get("data", "")) > _IMAGE_BYTES:
         raise Complaint(f"{where}.image.source.base64: image exceeds 5 MB maximum")
+
+
+def _check_document(where: str, source: object) -> None:
+    if not isinstance(source, dict) or source.get("type") not in ("base64", "text", "content", "url", "file"):
+        raise Complaint(f"{where}.document.source: Field required")
+    if source["type"] != "base64":
+        return
+    if source.get("media_type") != "application/pdf":
+        raise Complaint(f"{where}.document.source.base64.media_type: Input should be 'application/pdf'")
+    if not base64.b64decode(source.get("data", "")).startswith(b"%PDF-"):
+        raise Complaint(f"{where}.document.source.base64: The PDF specified was not valid.")
 
 
 def _turns(messages: object) -> list[tuple[str, Blocks]]:

@@ -65,8 +65,21 @@ function sendMessage(state, bot, parameters) {
   checkEntities(text, parameters.entities)
   checkPlace(bot, parameters)
   checkReply(state, parameters.reply_parameters)
+  bot.drafts.delete(String(parameters.chat_id))
   const id = state.addBotMessage(bot.token, parameters)
   return describeMessage(state, bot, id, parameters, { text, entities: parameters.entities ?? [] })
+}
+
+// As the real one: for private chats only, under an id that is not 0, and gone with the next message.
+function sendMessageDraft(state, bot, parameters) {
+  const text = parameters.text ?? ''
+  if (Number(parameters.chat_id) < 0) throw bad('TEXTDRAFT_PEER_INVALID')
+  if (!Number(parameters.draft_id)) throw bad('DRAFT_ID_INVALID')
+  if (text.length > TEXT_LIMIT) throw bad('message is too long')
+  checkEntities(text, parameters.entities)
+  bot.drafts.set(String(parameters.chat_id), { draft_id: Number(parameters.draft_id), text })
+  state.changed()
+  return true
 }
 
 const sendFile = (kind) => (state, bot, parameters, uploads) => {
@@ -122,6 +135,7 @@ export const METHODS = {
   getMe: (_state, bot) => describeBot(bot),
   getUpdates,
   sendMessage,
+  sendMessageDraft,
   sendDocument: sendFile('document'),
   sendPhoto: sendFile('photo'),
   editMessageText,

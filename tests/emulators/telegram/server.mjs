@@ -139,6 +139,7 @@ const CONTROL = {
     for (const one of waiting) one.resolve()
     return waiting.length
   },
+  draft: ({ token, chat }) => bot(token).drafts.get(chat) ?? null,
   forgetThread: ({ token, chat, thread }) => bot(token).goneThreads.add(`${chat}/${thread}`).size,
   move: ({ token, old, new: now }) => bot(token).moved.set(String(old), String(now)).size,
 }

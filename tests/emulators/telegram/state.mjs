@@ -36,6 +36,7 @@ export class State extends EventEmitter {
       held: [], // requests that wait for their release
       goneThreads: new Set(), // `${chat}/${thread}`
       moved: new Map(), // old chat id → new chat id
+      drafts: new Map(), // chat id → the draft that it shows
     })
   }
 

@@ -1,0 +1,110 @@
+"""Discord's refusals as errors of our tree, from the status and the JSON of an answer. Pure; knows no SDK."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+from adapters.errors import AdapterError, Rejected, RejectedReason, Transient, Unauthorized, Unknown
+
+# What a request wanted, as far as the same code means different things.
+Purpose = Literal["send", "send_to_thread", "edit", "other"]
+
+# Discord's own codes; those that depend on the purpose are in `_reason`.
+_REASONS: Mapping[int, RejectedReason] = {
+    40005: "too_long",  # a file above the server's limit
+    50001: "forbidden",  # missing access
+    50005: "edit_gone",  # another author's message
+    50007: "forbidden",  # a person who does not want messages
+    50008: "forbidden",  # a channel without messages, such as a forum
+    50013: "forbidden",  # missing permissions
+    50083: "forbidden",  # an archived thread that is locked
+    90001: "forbidden",  # a person who does not want our reactions
+    160005: "forbidden",  # a locked thread
+    200000: "forbidden",  # the server's automatic moderation
+    200001: "forbidden",
+    30046: "edit_gone",  # too many edits of an old message
+}
+_UNKNOWN_CHANNEL = 10003
+_UNKNOWN_MESSAGE = 10008
+_INVALID_FORM = 50035
+_TOO_LONG = "BASE_TYPE_MAX_LENGTH"
+_REPLY_SIGNS = ("REPLIES_", "MESSAGE_REFERENCE")
+
+
+def refusal(status: int, answer: Any, *, purpose: Purpose = "other", retry_after: float | None = None) -> AdapterError:
+    """Return what delivery should know of an answer that is no success; `answer` is its JSON, or text of whoever spoke."""
+    if status == 401:
+        return unauthorized()
+    if status == 429:
+        return flood(_seconds(answer, retry_after))
+    if not isinstance(answer, Mapping):
+        return not_discord(f"HTTP {status}")
+    if status >= 500:
+        return Transient(f"Discord has a problem: {_words(answer)} (HTTP {status})")
+    code = int(answer.get("code") or 0)
+    if status == 404 and code == 0:
+        return not_discord("no such address")
+    return Rejected(f"Discord refused the request: {_words(answer)}", reason=_reason(status, code, answer, purpose))
+
+
+def _reason(status: int, code: int, answer: Mapping[str, Any], purpose: Purpose) -> RejectedReason:
+    if code == _UNKNOWN_CHANNEL:
+        return "thread_gone" if purpose == "send_to_thread" else "edit_gone" if purpose == "edit" else "chat_gone"
+    if code == _UNKNOWN_MESSAGE:
+        return "edit_gone" if purpose == "edit" else "reply_gone" if purpose.startswith("send") else "other"
+    if code == _INVALID_FORM:
+        errors = dict(_errors(answer.get("errors") or {}))
+        if _TOO_LONG in errors.get("content", ()):
+            return "too_long"
+        if any(found.startswith(_REPLY_SIGNS) for found in errors.get("message_reference", ())):
+            return "reply_gone"
+    return _REASONS.get(code, "forbidden" if status == 403 else "other")
+
+
+def _errors(fields: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the codes of what is wrong with each field at the top of a form."""
+    for name, field in fields.items():
+        found = field.get("_errors") or () if isinstance(field, Mapping) else ()
+        yield name, tuple(str(error.get("code")) for error in found)
+
+
+def _words(answer: Mapping[str, Any]) -> str:
+    code = f" ({answer['code']})" if answer.get("code") else ""
+    return f"{answer.get('message') or 'no reason given'}{code}"
+
+
+def _seconds(answer: Any, retry_after: float | None) -> float | None:
+    told = answer.get("retry_after") if isinstance(answer, Mapping) else None
+    return float(told) if told is not None else retry_after
+
+
+def flood(seconds: float | None) -> Transient:
+    """Too many requests; Discord mostly says how long to wait."""
+    wait = "a while" if seconds is None else f"{seconds:g} seconds"
+    return Transient(f"Discord asks us to wait {wait}.", retry_after_seconds=seconds)
+
+
+def unauthorized() -> Unauthorized:
+    """The token is wrong or was reset."""
+    return Unauthorized(
+        "Discord does not accept this bot's token. Get the current one from the Developer Portal (Bot, Reset Token)."
+    )
+
+
+def not_discord(what: str) -> Transient:
+    """An answer that is not the API's: a proxy spoke, or an address is wrong."""
+    return Transient(f"The answer was not Discord's API ({what}). Check the network, the proxy and `api_url`.")
+
+
+def unreachable(detail: str) -> Transient:
+    """No connection, so no request."""
+    return Transient(f"Discord cannot be reached: {detail}")
+
+
+def doubtful(detail: str) -> Unknown:
+    """The request left, and no answer that we could read came back."""
+    return Unknown(f"Discord's answer did not arrive: {detail}")
+
+
+def not_connected() -> Transient:
+    """The account has not connected yet, or is about to again."""
+    return Transient("The account is not connected to Discord at the moment.")

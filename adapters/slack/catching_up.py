@@ -1,0 +1,134 @@
+"""What was said while nobody listened: which channels and threads are read again, and from when on. Knows no SDK."""
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+
+from adapters.errors import Rejected, Transient
+from adapters.payloads import Payload
+from adapters.seen import Seen
+from adapters.slack.calls import Call, history_call
+from adapters.slack.hearing import Clock
+from adapters.slack.translate import instant, time_in, ts_of
+
+log = logging.getLogger(__name__)
+
+Ask = Callable[[Call], Awaitable[Payload]]
+Place = tuple[str, str | None]  # a channel, and a thread in it
+
+MOST_PLACES = 200  # the ones that were heard from last
+MOST_PAGES = 25
+OVERLAP = timedelta(seconds=60)  # what is read twice is known by its id; what came out of order is not missed
+FIRST_WAIT_SECONDS = 5.0
+LONGEST_WAIT_SECONDS = 300.0
+
+
+class Behind:
+    """How far behind an account is, place by place; a place that was read up to the present is not behind any more."""
+
+    def __init__(self) -> None:
+        self._since: dict[Place, str] = {}
+
+    def note(self, seen: Sequence[Seen], *, horizon: datetime) -> None:
+        """Take in how far the store has come. A place that was not read since it was noted stays as far behind as it was."""
+        for place, ts in reading_list(seen, horizon=horizon).items():
+            after = ts_of(max(instant(ts) - OVERLAP, horizon))
+            self._since[place] = min(after, self._since.get(place, after))
+
+    def discover(self, channels: Sequence[str], seen: Sequence[Seen], *, horizon: datetime) -> None:
+        """Take in channels that we are in. One that nothing was heard from is behind since anything was heard at all.
+
+        An account that has heard nothing yet is new, and owes no answers.
+        """
+        newest = max((ts for one in seen if (ts := time_in(one.message_id))), default=None)
+        known = {one.chat_id for one in seen}
+        if newest is not None:
+            after = ts_of(max(instant(newest) - OVERLAP, horizon))
+            self._since |= {(channel, None): after for channel in channels if channel not in known}
+
+    async def read(self, ask: Ask, clock: Clock, *, team: str) -> AsyncIterator[list[Payload]]:
+        """Yield what each place has that may be unheard, as Slack would have delivered it, oldest first.
+
+        A place is done once its messages were taken. One that is gone, or that we may not read, is left out.
+        """
+        for place, after in list(self._since.items()):
+            try:
+                messages = await messages_since(place, after, ask, clock)
+                for thread in self._opened(place, messages):
+                    messages += await messages_since((place[0], thread), after, ask, clock)
+            except Rejected as refusal:
+                log.info("not read: %s", refusal, extra={"action": "catch_up", "channel": place[0]})
+                messages = []
+            if messages:
+                yield deliveries(messages, place[0], team=team)
+            self._since.pop(place, None)
+
+    def _opened(self, place: Place, messages: Sequence[Payload]) -> list[str]:
+        """Return the threads that hang on messages which nobody has heard, so that nobody knows them."""
+        if place[1] is not None:
+            return []
+        threads = [str(message["ts"]) for message in messages if message.get("reply_count")]
+        return [thread for thread in threads if (place[0], thread) not in self._since]
+
+
+def reading_list(seen: Sequence[Seen], *, horizon: datetime) -> dict[Place, str]:
+    """Return the places to read with the time of the newest message heard from each, the most recent first.
+
+    A channel is heard as far as its newest message, be it the one that a thread hangs on. Threads that fell silent before
+    `horizon` are left out.
+    """
+    newest: dict[Place, str] = {}
+
+    def note(place: Place, ts: str | None) -> None:
+        if ts is not None:
+            newest[place] = max(ts, newest.get(place, ts))
+
+    for one in seen:
+        ts = time_in(one.message_id)
+        if one.thread is None:
+            note((one.chat_id, None), ts)
+        else:
+            note((one.chat_id, None), time_in(one.thread))
+            note((one.chat_id, one.thread), ts)
+    places = sorted(newest.items(), key=lambda item: item[1], reverse=True)
+    return dict([(place, ts) for place, ts in places if place[1] is None or instant(ts) >= horizon][:MOST_PLACES])
+
+
+def deliveries(messages: Sequence[Payload], channel: str, *, team: str) -> list[Payload]:
+    """Return messages of a channel's history as the events that told of them, each once, oldest first."""
+    ordered = {str(message["ts"]): message for message in sorted(messages, key=lambda message: str(message["ts"]))}
+    return [{"team_id": team, "event": {"type": "message", **m, "channel": channel}} for m in ordered.values()]
+
+
+async def messages_since(place: Place, after: str, ask: Ask, clock: Clock) -> list[Payload]:
+    """Read what a place has from after a time on. Of a thread, Slack gives the first message too, however old it is."""
+    messages: list[Payload] = []
+    async for page in pages(partial(history_call, *place, after=after), ask, clock):
+        messages += [message for message in page.get("messages") or () if str(message.get("ts", "")) > after]
+    return messages
+
+
+async def pages(call: Callable[..., Call], ask: Ask, clock: Clock) -> AsyncIterator[Payload]:
+    """Yield the pages of an answer; `call` takes a `cursor`. Where Slack cannot answer now, it is asked again later."""
+    cursor = ""
+    for _ in range(MOST_PAGES):
+        page = await _asked(call(cursor=cursor), ask, clock)
+        yield page
+        cursor = (page.get("response_metadata") or {}).get("next_cursor") or ""
+        if not cursor:
+            return
+    log.warning("more was said than is read again", extra={"action": "catch_up"})
+
+
+async def _asked(call: Call, ask: Ask, clock: Clock) -> Payload:
+    wait = FIRST_WAIT_SECONDS
+    while True:
+        try:
+            return await ask(call)
+        except Transient as error:
+            seconds = error.retry_after_seconds
+            if seconds is None:
+                seconds, wait = wait, min(wait * 2, LONGEST_WAIT_SECONDS)
+            log.debug("read again later: %s", error, extra={"action": "catch_up", "wait_seconds": seconds})
+            await clock.sleep(seconds)

@@ -1,0 +1,237 @@
+"""Listens on one socket after the other, without a gap between them; what was missed is read again. Knows no SDK."""
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Coroutine, Sequence
+from datetime import timedelta
+from typing import Any, Protocol
+
+from adapters.base import DeadLetter, Event, Inbound, Receive
+from adapters.errors import AdapterError, Transient
+from adapters.payloads import Payload
+from adapters.seen import LastSeen, Seen
+from adapters.slack import refusals, translate
+from adapters.slack.calls import Call, channels_call
+from adapters.slack.catching_up import Behind, Place, deliveries, messages_since, pages, reading_list
+from adapters.slack.content import Me
+from adapters.slack.directory import Directory
+from adapters.slack.hearing import Clock, Intake
+
+log = logging.getLogger(__name__)
+
+CATCH_UP = timedelta(hours=24)  # what is older than this when we come back is not read any more
+CHECK_SECONDS = 1.0  # between two looks at whether the socket still answers
+QUIET_SECONDS = 600.0  # after which we look whether there is nothing to hear, or whether we are deaf
+LATE = timedelta(seconds=60)  # what has not come by then does not come
+PROBED_PLACES = 5
+REMEMBERED = 5_000  # messages that were offered, so that none of them counts as missed
+
+_REMOVALS = ("tokens_revoked", "app_uninstalled")
+
+
+class Socket(Protocol):
+    """A connection through which Slack delivers. `ended` is set when it is lost, or, with `is_replaced`, soon closed."""
+
+    ended: asyncio.Event
+    is_replaced: bool
+
+    async def is_connected(self) -> bool:
+        """Tell whether Slack still answers on it."""
+        ...
+
+    async def end(self) -> None:
+        """Close it."""
+        ...
+
+
+class Connection(Protocol):
+    """What an app can ask of Slack; `client` has the SDK's side. Raises `adapters.errors`, apart from cancellation."""
+
+    async def ask(self, call: Call, *, repeatable: bool = False) -> Payload:
+        """Carry out a call and return its answer."""
+        ...
+
+    async def open_socket(self, app_token: str, alive: Callable[[], None]) -> Socket:
+        """Open a socket and wait until Slack greets us; `alive` is called whenever something comes over it."""
+        ...
+
+
+class Listener:
+    """One run of an account: hears what is delivered until it is cancelled, or Slack cannot be heard any more.
+
+    `behind` outlives it: what this run does not come to read again, the next one does.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        directory: Directory,
+        last_seen: LastSeen,
+        behind: Behind,
+        clock: Clock,
+        *,
+        account: str,
+        me: Me,
+        commands: Collection[str],
+        alive: Callable[[], None],
+    ) -> None:
+        self._setting = translate.Setting(account, me, directory.names, directory.bots, commands)
+        self._connection = connection
+        self._directory = directory
+        self._last_seen = last_seen
+        self._behind = behind
+        self._clock = clock
+        self._alive = alive
+        self._intake = Intake(clock, self._learn_names, self._translated, self._set_aside)
+        self._delivered_at = clock.monotonic()
+        self._offered: OrderedDict[Place, None] = OrderedDict()
+        self._removed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    async def run(self, receive: Receive, began: Callable[[], None], app_token: str | None) -> None:
+        """Listen over sockets, or without `app_token` to what is handed to `hear`; `began` is called for each connection."""
+        listening = self._over_sockets(began, app_token) if app_token else self._over_http(began)
+        try:
+            await _until_one_ends(self._intake.work(receive), listening, self._until_removed())
+        finally:
+            self._intake.close()
+            self._removed.cancel()
+
+    async def hear(self, body: Payload) -> None:
+        """Take what Slack delivers; returns when it is committed, and only then may Slack be told that we have it."""
+        self._alive()
+        self._delivered_at = self._clock.monotonic()
+        event = translate.event_in(body)
+        if event.get("type") in _REMOVALS and not self._removed.done():
+            self._removed.set_exception(refusals.removed(event["type"]))
+        if "command" in body:
+            body = {**body, "received_ts": translate.ts_of(self._clock.now())}
+        await self._offer(body)
+
+    async def _offer(self, *bodies: Payload) -> None:
+        for body in bodies:
+            event = translate.event_in(body)
+            self._offered[str(event.get("channel")), str(event.get("ts"))] = None
+        while len(self._offered) > REMEMBERED:
+            self._offered.popitem(last=False)
+        await self._intake.offer(*bodies)
+
+    async def _until_removed(self) -> None:
+        await self._removed
+
+    # ── connections ──
+
+    async def _over_sockets(self, began: Callable[[], None], app_token: str) -> None:
+        """Keep a socket open. Slack closes each after some hours and says so before: then the next one is opened first."""
+        socket: Socket | None = None
+        new_channels = True
+        try:
+            while True:
+                seen = await self._note_how_far()  # before anything comes over the socket
+                opened = await self._connection.open_socket(app_token, self._alive)
+                if socket is not None:
+                    await socket.end()
+                socket = opened
+                self._alive()
+                began()
+                keeping_up = self._keep_up(seen if new_channels else ())
+                await _until_one_ends(self._watch(socket), keeping_up)
+                new_channels = False
+        finally:
+            if socket is not None:
+                await socket.end()
+
+    async def _over_http(self, began: Callable[[], None]) -> None:
+        seen = await self._note_how_far()
+        began()
+        await self._read_missed(seen)
+        await asyncio.get_running_loop().create_future()
+
+    async def _watch(self, socket: Socket) -> None:
+        """Return when Slack asks for the next socket; raise `Transient` when this one is lost or does not answer."""
+        while not socket.is_replaced:
+            if socket.ended.is_set() or not await socket.is_connected():
+                raise Transient("The connection to Slack was lost.")
+            self._alive()
+            try:
+                async with asyncio.timeout(CHECK_SECONDS):
+                    await socket.ended.wait()
+            except TimeoutError:
+                continue
+
+    # ── what was missed ──
+
+    async def _keep_up(self, seen: Sequence[Seen]) -> None:
+        """Read what was missed; then, whenever nothing was delivered for long, look whether there was nothing."""
+        await self._read_missed(seen)
+        while True:
+            await self._clock.sleep(QUIET_SECONDS)
+            if self._clock.monotonic() - self._delivered_at >= QUIET_SECONDS:
+                await self._probe()
+
+    async def _note_how_far(self) -> Sequence[Seen]:
+        seen = await self._last_seen()
+        self._behind.note(seen, horizon=self._clock.now() - CATCH_UP)
+        return seen
+
+    async def _read_missed(self, seen: Sequence[Seen]) -> None:
+        if seen:
+            await self._discover(seen)
+        async for bodies in self._behind.read(self._ask, self._clock, team=self._setting.me.team_id):
+            await self._offer(*bodies)
+
+    async def _discover(self, seen: Sequence[Seen]) -> None:
+        """Find the channels and private chats that nothing was heard from yet: somebody may have written first there."""
+        channels: list[str] = []
+        try:
+            async for page in pages(channels_call, self._ask, self._clock):
+                channels += [str(channel["id"]) for channel in page.get("channels") or ()]
+        except AdapterError as error:
+            log.info(
+                "not every channel is known: %s", error, extra={"action": "catch_up", "account": self._setting.account}
+            )
+        self._behind.discover(channels, seen, horizon=self._clock.now() - CATCH_UP)
+
+    async def _probe(self) -> None:
+        """Raise `Transient` when the places heard from last have messages that the socket never brought."""
+        horizon = self._clock.now() - CATCH_UP
+        for place, ts in list(reading_list(await self._last_seen(), horizon=horizon).items())[:PROBED_PLACES]:
+            messages = await messages_since(place, max(ts, translate.ts_of(horizon)), self._ask, self._clock)
+            missed = [
+                body for body in deliveries(messages, place[0], team=self._setting.me.team_id) if self._is_missed(body)
+            ]
+            if missed:
+                await self._offer(*missed)
+                raise Transient(f"Slack's socket was open but silent: {len(missed)} messages did not come over it.")
+
+    def _is_missed(self, body: Payload) -> bool:
+        if (body["event"]["channel"], body["event"]["ts"]) in self._offered:
+            return False
+        event = self._translated(body)
+        return isinstance(event, Inbound) and event.sent_at < self._clock.now() - LATE
+
+    async def _ask(self, call: Call) -> Payload:
+        return await self._connection.ask(call, repeatable=True)
+
+    # ── translation ──
+
+    async def _learn_names(self, bodies: Sequence[Payload]) -> None:
+        await self._directory.learn({id for body in bodies for id in translate.ids_in(body)})
+
+    def _translated(self, body: Payload) -> Event | None:
+        return translate.event(body, self._setting)
+
+    def _set_aside(self, body: Payload, error: Exception) -> DeadLetter:
+        return translate.set_aside(body, account=self._setting.account, error=error)
+
+
+async def _until_one_ends(*works: Coroutine[Any, Any, None]) -> None:
+    """Run works side by side until one of them ends, and end as it did."""
+    tasks = [asyncio.create_task(work) for work in works]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    done.pop().result()

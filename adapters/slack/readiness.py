@@ -1,0 +1,44 @@
+"""What the owner should know about an account once it is connected: the scopes that it lacks. Pure."""
+
+from collections.abc import Mapping
+
+from adapters.base import Ready
+from adapters.slack.content import Me
+
+# What does not work without them, in the order of importance.
+_USES: Mapping[str, str] = {
+    "chat:write": "answer",
+    "im:history": "hear private messages",
+    "app_mentions:read": "hear who mentions it",
+    "channels:history": "follow its public channels",
+    "groups:history": "follow its private channels",
+    "mpim:history": "follow group messages",
+    "commands": "take /scrubjay",
+    "files:read": "read files",
+    "files:write": "send files",
+    "reactions:write": "show that it is at work",
+    "users:read": "know people's names",
+}
+
+
+def ready(me: Me, scopes: str | None, *, over_http: bool = False) -> Ready:
+    """Return name and warnings. `scopes` are those that Slack named, separated by commas; None when it named none."""
+    name = f"@{me.name}"
+    warnings = []
+    if scopes is not None:
+        granted = {scope.strip() for scope in scopes.split(",")}
+        if missing := [f"{use} ({scope})" for scope, use in _USES.items() if scope not in granted]:
+            warnings.append(
+                f"In Slack, {name} cannot {_listed(missing)}. Add these scopes at api.slack.com/apps under OAuth & "
+                "Permissions, and install the app again."
+            )
+    if over_http:
+        warnings.append(
+            f"{name} has no app_token, so that it hears only what a web server hands on to it. To let it connect by itself, "
+            "switch on Socket Mode at api.slack.com/apps and set app_token."
+        )
+    return Ready(name, tuple(warnings))
+
+
+def _listed(items: list[str]) -> str:
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} or {items[-1]}"

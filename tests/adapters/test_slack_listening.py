@@ -1,0 +1,566 @@
+"""What Slack delivers reaches the store once, in its order, acknowledged after the commit; what was missed is read again."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from adapters.base import DeadLetter, Event, Inbound
+from adapters.errors import AdapterError, Rejected, Transient, Unauthorized
+from adapters.seen import LastSeen, Seen, nothing_seen
+from adapters.slack.calls import Call
+from adapters.slack.catching_up import Behind, reading_list
+from adapters.slack.content import Me
+from adapters.slack.directory import Card, Directory
+from adapters.slack.hearing import ATTEMPTS
+from adapters.slack.listening import PROBED_PLACES, QUIET_SECONDS, Listener
+from adapters.slack.translate import ts_of
+from memory.testing import FakeClock
+
+NOW = datetime(2026, 1, 26, 12, 0, tzinfo=UTC)
+
+
+def ts(seconds: float) -> str:
+    """A message's id, so many seconds after noon."""
+    return ts_of(NOW + timedelta(seconds=seconds))
+
+
+def body(text: str, at: float = 0, *, channel: str = "C1", **fields: Any) -> dict[str, Any]:
+    event = {"type": "message", "channel": channel, "user": "U1", "text": text, "ts": ts(at), **fields}
+    return {"team_id": "T1", "event": event}
+
+
+class FakeSocket:
+    """A socket that is connected until told otherwise."""
+
+    def __init__(self) -> None:
+        self.ended = asyncio.Event()
+        self.is_replaced = False
+        self.connected = True
+        self.closed = False
+
+    async def is_connected(self) -> bool:
+        return self.connected
+
+    async def end(self) -> None:
+        self.closed = True
+
+    def replace(self) -> None:
+        self.is_replaced = True
+        self.ended.set()
+
+
+@dataclass
+class FakeSlack:
+    """What a channel's history, its threads and the list of channels are answered from; implements `Connection`."""
+
+    history: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    threads: dict[tuple[str, str], list[dict[str, Any]]] = field(default_factory=dict)
+    channels: list[str] = field(default_factory=list)
+    failures: list[AdapterError] = field(default_factory=list)
+    asked: list[Call] = field(default_factory=list)
+    sockets: list[FakeSocket] = field(default_factory=list)
+    refuse_sockets: AdapterError | None = None
+
+    async def ask(self, call: Call, *, repeatable: bool = False) -> Mapping[str, Any]:
+        self.asked.append(call)
+        await asyncio.sleep(0)
+        if self.failures:
+            raise self.failures.pop(0)
+        arguments = call.arguments
+        if call.method == "users.conversations":
+            return {"channels": [{"id": channel} for channel in self.channels]}
+        if call.method == "conversations.replies":
+            return {"messages": self.threads.get((arguments["channel"], arguments["ts"]), [])}
+        found = [m for m in self.history.get(arguments["channel"], []) if m["ts"] > arguments["oldest"]]
+        first = int(arguments.get("cursor") or 0)
+        more = str(first + 2) if first + 2 < len(found) else ""
+        return {"messages": found[::-1][first : first + 2], "response_metadata": {"next_cursor": more}}
+
+    async def open_socket(self, app_token: str, alive: Callable[[], None]) -> FakeSocket:
+        if self.refuse_sockets is not None:
+            raise self.refuse_sockets
+        self.sockets.append(FakeSocket())
+        return self.sockets[-1]
+
+
+class Store:
+    """A store that commits events, or refuses those that it is told to refuse."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[Event]] = []
+        self.refused = 0
+        self.refuse: Callable[[Sequence[Event]], bool] = lambda events: False
+        self._changed = asyncio.Condition()
+
+    async def receive(self, events: Sequence[Event], /) -> None:
+        async with self._changed:
+            refused = self.refuse(events)
+            if refused:
+                self.refused += 1
+            else:
+                self.batches.append(list(events))
+            self._changed.notify_all()
+        if refused:
+            raise OSError("the disk is full")
+
+    async def until(self, reached: Callable[[], bool]) -> None:
+        async with asyncio.timeout(10), self._changed:
+            await self._changed.wait_for(reached)
+
+    async def texts(self, n: int = 0) -> list[str]:
+        await self.until(lambda: len(self.committed) >= n)
+        return [event.text for event in self.committed if isinstance(event, Inbound)]
+
+    @property
+    def committed(self) -> list[Event]:
+        return [event for batch in self.batches for event in batch]
+
+
+class House:
+    """A listener with all that it needs, in memory."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock(NOW)
+        self.slack = FakeSlack()
+        self.store = Store()
+        self.behind = Behind()
+        self.seen: list[Seen] = []
+        self.names: dict[str, Card | AdapterError] = {}
+        self.began = 0
+        self.alive = 0
+
+    async def last_seen(self) -> Sequence[Seen]:
+        return list(self.seen)
+
+    async def card(self, id: str) -> Card | None:
+        found = self.names.get(id)
+        if isinstance(found, AdapterError):
+            raise found
+        return found
+
+    def listener(self, last_seen: LastSeen | None = None) -> Listener:
+        return Listener(
+            self.slack,
+            Directory(self.clock, self.card),
+            last_seen or self.last_seen,
+            self.behind,
+            self.clock,
+            account="main",
+            me=Me("U0BOT", "B0BOT", "jay", "T1"),
+            commands=("status",),
+            alive=self.hear_life,
+        )
+
+    def hear_life(self) -> None:
+        self.alive += 1
+
+    def begin(self) -> None:
+        self.began += 1
+
+    @asynccontextmanager
+    async def running(self, app_token: str | None = "xapp-1") -> AsyncIterator[tuple[Listener, asyncio.Task[None]]]:
+        listener = self.listener()
+        task = asyncio.create_task(listener.run(self.store.receive, self.begin, app_token))
+        try:
+            await self.until(lambda: self.began > 0 or task.done())
+            yield listener, task
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        """Let everything happen that can happen before the clock moves, until `holds()` is true."""
+        for _ in range(10_000):
+            if holds():
+                return
+            await asyncio.sleep(0)
+        raise AssertionError(f"it never came to that; committed: {self.store.committed}")
+
+
+@pytest.fixture
+def house() -> House:
+    return House()
+
+
+# ── deliveries ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_delivery_is_acknowledged_after_its_commit_and_not_before(house: House) -> None:
+    blocked = asyncio.Event()
+    committing = asyncio.Event()
+
+    async def receive(events: Sequence[Event], /) -> None:
+        committing.set()
+        await blocked.wait()
+
+    listener = house.listener()
+    running = asyncio.create_task(listener.run(receive, house.begin, None))
+    hearing = asyncio.create_task(listener.hear(body("hello")))
+    await committing.wait()
+    assert not hearing.done()
+
+    blocked.set()
+    await hearing
+    running.cancel()
+    await asyncio.wait([running])
+
+
+async def test_what_arrives_together_is_committed_in_its_order_whatever_takes_longer(house: House) -> None:
+    async with house.running(None) as (listener, _):
+        await asyncio.gather(*(listener.hear(body(f"{number}", number)) for number in range(50)))
+
+    assert await house.store.texts() == [str(number) for number in range(50)]
+    assert len(house.store.batches) < 50
+
+
+async def test_a_retried_delivery_is_taken_like_any_other(house: House) -> None:
+    async with house.running(None) as (listener, _):
+        await listener.hear(body("only the retry arrived") | {"event_id": "E1"})
+        await listener.hear(body("only the retry arrived") | {"event_id": "E1"})
+
+    first, second = house.store.committed
+    assert first == second
+
+
+async def test_what_the_store_refuses_is_offered_again_until_it_is_committed(
+    house: House, caplog: pytest.LogCaptureFixture
+) -> None:
+    house.store.refuse = lambda events: house.store.refused < 2
+
+    async with house.running(None) as (listener, _):
+        hearing = asyncio.gather(listener.hear(body("a", 1)), listener.hear(body("b", 2)))
+        for expected in (1, 2):
+            await house.until(lambda expected=expected: house.store.refused == expected and house.clock.sleeping > 0)  # type: ignore[misc]
+            house.clock.advance(60)
+        await hearing
+
+    assert await house.store.texts() == ["a", "b"]
+    assert "not committed" in caplog.text
+
+
+async def test_one_delivery_that_is_never_committed_holds_up_no_other_for_good(house: House) -> None:
+    house.store.refuse = lambda events: any(isinstance(e, Inbound) and e.text == "poison" for e in events)
+
+    async with house.running(None) as (listener, _):
+        hearing = asyncio.gather(listener.hear(body("poison", 1)), listener.hear(body("good", 2)))
+        while house.store.refused <= ATTEMPTS:
+            await house.until(lambda: house.clock.sleeping > 0 or hearing.done())
+            if hearing.done():
+                break
+            house.clock.advance(60)
+        await hearing
+
+    letter, good = house.store.committed
+    assert isinstance(letter, DeadLetter) and "poison" in letter.raw
+    assert isinstance(good, Inbound) and good.text == "good"
+
+
+async def test_what_waits_when_the_account_ends_is_not_acknowledged(house: House) -> None:
+    house.store.refuse = lambda events: True
+
+    async with house.running(None) as (listener, _):
+        hearing = asyncio.create_task(listener.hear(body("hello")))
+        await house.until(lambda: house.store.refused > 0)
+
+    with pytest.raises(Transient):
+        await hearing
+
+
+async def test_a_slash_command_gets_the_time_at_which_it_came(house: House) -> None:
+    command = {"command": "/scrubjay", "text": "status", "user_id": "U1", "channel_id": "C1", "trigger_id": "1.2.x"}
+
+    async with house.running(None) as (listener, _):
+        await listener.hear(command)
+
+    [found] = house.store.committed
+    assert isinstance(found, Inbound)
+    assert (found.clean, found.sent_at) == ("/status", NOW)
+
+
+@pytest.mark.parametrize("event", ["tokens_revoked", "app_uninstalled"])
+async def test_an_app_that_is_removed_ends_the_account(house: House, event: str) -> None:
+    async with house.running() as (listener, task):
+        await listener.hear({"team_id": "T1", "event": {"type": event, "event_ts": ts(0)}})
+
+        with pytest.raises(Unauthorized, match="Install it again"):
+            await task
+
+
+# ── names ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_names_are_asked_for_once_and_bots_are_known_by_them(house: House) -> None:
+    house.names = {"U1": Card("Alice"), "U0ECHO": Card("echo", is_bot=True), "C1": Card("gardeners")}
+
+    async with house.running(None) as (listener, _):
+        await listener.hear(body("<@U0ECHO> hi", 1))
+        house.names.clear()
+        await listener.hear(body("<@U0ECHO> you", 2))
+
+    first, second = house.store.committed
+    assert isinstance(first, Inbound) and isinstance(second, Inbound)
+    assert (first.sender.name, first.text, first.chat_title, first.for_other_bot) == (
+        "Alice",
+        "@echo hi",
+        "gardeners",
+        True,
+    )
+    assert second.sender.name == "Alice"
+
+
+async def test_a_name_that_cannot_be_learnt_holds_up_nothing(house: House) -> None:
+    house.names = {"U1": Rejected("missing_scope", reason="forbidden")}
+
+    async with house.running(None) as (listener, _):
+        await listener.hear(body("hello"))
+
+    [found] = house.store.committed
+    assert isinstance(found, Inbound) and found.sender.name == "U1"
+
+
+async def test_a_slack_that_does_not_tell_names_is_not_waited_for_long(house: House) -> None:
+    async def never(id: str) -> Card | None:
+        await asyncio.get_running_loop().create_future()
+        return None
+
+    directory = Directory(house.clock, never)
+
+    async with asyncio.timeout(5):
+        await directory.learn({"U1"})
+        await directory.learn({"U1"})  # at once: it was asked for a moment ago
+
+    assert directory.names == {}
+
+
+# ── sockets ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_when_slack_asks_for_it_the_next_socket_is_opened_before_the_old_one_is_closed(house: House) -> None:
+    async with house.running() as (_, task):
+        first = house.slack.sockets[0]
+        first.replace()
+        await house.until(lambda: house.began == 2)
+
+        assert (first.closed, house.slack.sockets[1].closed, task.done()) == (True, False, False)
+
+    assert house.slack.sockets[1].closed
+
+
+async def test_a_socket_that_is_lost_ends_the_run(house: House) -> None:
+    async with house.running() as (_, task):
+        house.slack.sockets[0].ended.set()
+
+        with pytest.raises(Transient, match="lost"):
+            await task
+    assert house.slack.sockets[0].closed
+
+
+async def test_a_socket_that_does_not_answer_any_more_ends_the_run_and_gives_no_sign_of_life(house: House) -> None:
+    async with house.running() as (_, task):
+        signs = house.alive
+        house.slack.sockets[0].connected = False
+        house.slack.sockets[0].ended.set()
+
+        with pytest.raises(Transient):
+            await task
+    assert house.alive == signs
+
+
+async def test_a_socket_that_cannot_be_opened_ends_the_run_as_it_failed(house: House) -> None:
+    house.slack.refuse_sockets = Transient("no hello")
+
+    async with house.running() as (_, task):
+        with pytest.raises(Transient, match="no hello"):
+            await task
+
+
+# ── what was missed ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def message(text: str, at: float, **fields: Any) -> dict[str, Any]:
+    return {"type": "message", "user": "U1", "text": text, "ts": ts(at), **fields}
+
+
+async def test_a_start_reads_what_known_channels_have_since_they_were_last_heard_from(house: House) -> None:
+    house.seen = [Seen("C1", None, ts(-600)), Seen("D1", None, ts(-500))]
+    house.slack.history = {
+        "C1": [message("old", -700), *(message(f"c{n}", -400 + n) for n in range(5))],
+        "D1": [message("private", -300)],
+    }
+
+    async with house.running():
+        texts = await house.store.texts(6)
+
+    assert texts == ["private", "c0", "c1", "c2", "c3", "c4"]
+
+
+async def test_known_threads_are_read_on_their_own_and_new_ones_with_their_channel(house: House) -> None:
+    root = ts(-5_000)
+    house.seen = [Seen("C1", None, ts(-600)), Seen("C1", root, ts(-600))]
+    opened = message("a question", -400, reply_count=1, thread_ts=ts(-400))
+    house.slack.history = {"C1": [opened]}
+    house.slack.threads = {
+        ("C1", root): [message("root", -5_000), message("in the old thread", -300, thread_ts=root)],
+        ("C1", ts(-400)): [opened, message("in the new thread", -200, thread_ts=ts(-400))],
+    }
+
+    async with house.running():
+        texts = await house.store.texts(3)
+
+    assert sorted(texts) == ["a question", "in the new thread", "in the old thread"]
+
+
+async def test_a_channel_that_nothing_was_heard_from_is_read_since_anything_was_heard(house: House) -> None:
+    house.seen = [Seen("C1", None, ts(-600))]
+    house.slack.channels = ["C1", "D0NEW"]
+    house.slack.history = {"D0NEW": [message("long ago", -3_600), message("hello, I am new", -300)]}
+
+    async with house.running():
+        texts = await house.store.texts(1)
+
+    assert texts == ["hello, I am new"]
+
+
+async def test_an_account_that_has_heard_nothing_yet_owes_no_answers(house: House) -> None:
+    house.slack.channels = ["C1"]
+    house.slack.history = {"C1": [message("before we came", -300)]}
+
+    async with house.running(None) as (listener, _):
+        await listener.hear(body("now"))
+
+    assert await house.store.texts() == ["now"]
+    assert house.slack.asked == []
+
+
+async def test_what_is_older_than_a_day_is_not_read_any_more(house: House) -> None:
+    house.seen = [Seen("C1", None, ts(-90 * 3_600)), Seen("C1", ts(-91 * 3_600), ts(-91 * 3_600))]
+    house.slack.history = {"C1": [message("two days ago", -48 * 3_600), message("yesterday", -23 * 3_600)]}
+
+    async with house.running():
+        texts = await house.store.texts(1)
+
+    assert texts == ["yesterday"]
+    assert not [call for call in house.slack.asked if call.method == "conversations.replies"]
+
+
+async def test_a_channel_that_we_may_not_read_holds_up_no_other(house: House) -> None:
+    house.seen = [Seen("C2", None, ts(-500)), Seen("C1", None, ts(-600))]
+    house.slack.history = {"C1": [message("readable", -300)]}
+    house.slack.failures = [
+        Rejected("missing_scope", reason="forbidden"),  # the list of channels
+        Rejected("not_in_channel", reason="forbidden"),
+    ]
+
+    async with house.running():
+        assert await house.store.texts(1) == ["readable"]
+
+
+async def test_reading_waits_as_long_as_slack_asks_for(house: House) -> None:
+    house.seen = [Seen("C1", None, ts(-600))]
+    house.slack.history = {"C1": [message("missed", -300)]}
+    house.slack.failures = [Rejected("missing_scope"), Transient("slowly", retry_after_seconds=30), Transient("again")]
+
+    async with house.running():
+        for seconds in (30, 5):
+            await house.until(lambda: house.clock.sleeping > 0)
+            house.clock.advance(seconds)
+            await asyncio.sleep(0)
+        assert await house.store.texts(1) == ["missed"]
+
+
+async def test_what_one_run_did_not_read_the_next_one_does_though_newer_messages_came_meanwhile(house: House) -> None:
+    house.seen = [Seen("C1", None, ts(-600))]
+    house.slack.history = {"C1": [message("missed", -300)]}
+    house.slack.failures = [Rejected("missing_scope"), Transient("not now", retry_after_seconds=3_600)]
+    async with house.running():
+        await house.until(lambda: house.clock.sleeping > 0)
+
+    house.seen = [Seen("C1", None, ts(-10))]
+    async with house.running():
+        assert "missed" in await house.store.texts(1)
+
+
+async def test_the_history_of_a_direct_message_is_private(house: House) -> None:
+    house.seen = [Seen("D1", None, ts(-600))]
+    house.slack.history = {"D1": [message("hello", -300)]}
+
+    async with house.running():
+        await house.store.until(lambda: len(house.store.committed) == 1)
+
+    [found] = house.store.committed
+    assert isinstance(found, Inbound)
+    assert (found.kind, found.guild) == ("private", "T1")
+
+
+def test_a_channel_is_heard_as_far_as_the_first_message_of_its_newest_thread() -> None:
+    seen = [Seen("C1", None, ts(-900)), Seen("C1", ts(-500), ts(-100)), Seen("C1", None, "F0FILE")]
+
+    found = reading_list(seen, horizon=NOW - timedelta(hours=24))
+
+    assert found == {("C1", ts(-500)): ts(-100), ("C1", None): ts(-500)}
+
+
+# ── deafness ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def quiet(house: House) -> None:
+    """Let so much time pass without a delivery that the listener looks whether it is deaf."""
+    await house.until(lambda: house.clock.sleeping > 0)
+    house.clock.advance(QUIET_SECONDS + 1)
+
+
+async def test_a_socket_that_is_open_but_silent_is_given_up_and_its_messages_are_heard(house: House) -> None:
+    house.seen = [Seen("C1", None, ts(0))]
+    async with house.running() as (listener, task):
+        await listener.hear(body("heard", 0))
+        house.slack.history = {"C1": [message("never delivered", 100)]}
+        await quiet(house)
+
+        with pytest.raises(Transient, match="silent"):
+            await task
+
+    assert await house.store.texts() == ["heard", "never delivered"]
+
+
+async def test_a_workspace_in_which_nobody_speaks_is_no_deaf_socket(house: House) -> None:
+    house.seen = [Seen("C1", None, ts(0))]
+    house.slack.history = {"C1": [message("ours", 100) | {"user": "U0BOT"}, message("of this moment", QUIET_SECONDS)]}
+    async with house.running() as (_, task):
+        asked = len(house.slack.asked)
+        await quiet(house)
+        await house.until(lambda: len(house.slack.asked) > asked and house.clock.sleeping > 0)
+
+        assert not task.done()
+
+
+async def test_what_was_delivered_does_not_count_as_missed_however_the_store_orders_it(house: House) -> None:
+    house.seen = [Seen("C1", None, ts(0))]
+    async with house.running() as (listener, task):
+        await listener.hear(body("delivered", 100))
+        house.slack.history = {"C1": [message("delivered", 100)]}
+        asked = len(house.slack.asked)
+        await quiet(house)
+        await house.until(lambda: len(house.slack.asked) > asked and house.clock.sleeping > 0)
+
+        assert not task.done()
+
+
+async def test_only_the_places_heard_from_last_are_looked_at(house: House) -> None:
+    house.seen = [Seen(f"C{number}", None, ts(number)) for number in range(20)]
+    async with house.running():
+        await house.until(lambda: house.clock.sleeping > 0)
+        asked = len(house.slack.asked)
+        await quiet(house)
+        await house.until(lambda: len(house.slack.asked) > asked and house.clock.sleeping > 0)
+
+    probed = [call.arguments["channel"] for call in house.slack.asked[asked:]]
+    assert probed == [f"C{number}" for number in range(19, 19 - PROBED_PLACES, -1)]
+
+
+async def test_a_store_without_anything_seen_is_asked_nothing() -> None:
+    assert await nothing_seen() == ()
