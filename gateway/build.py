@@ -13,7 +13,7 @@ from agents.transcription import Transcriber
 from agents.workspace import FileCache, Limits, create_workspace
 from gateway.access import Policy
 from gateway.agent import Agent
-from gateway.config import Config, DiscordAccount, ModelConfig, TelegramAccount
+from gateway.config import Config, DiscordAccount, ModelConfig, SlackAccount, TelegramAccount
 from gateway.contexts import ContextRules
 from gateway.heartbeat import Heartbeat, Post, Rhythm
 from gateway.home import Home
@@ -131,7 +131,21 @@ def _discord(name: str, account: DiscordAccount, clock: Clock, last_seen: LastSe
     return DiscordAdapter(name, token, clock=clock, last_seen=last_seen, **addresses)
 
 
-ADAPTERS: Mapping[str, Callable[..., Adapter]] = {"telegram": _telegram, "discord": _discord}
+def _slack(name: str, account: SlackAccount, clock: Clock, last_seen: LastSeen) -> Adapter:
+    from adapters.slack.adapter import SlackAdapter
+
+    return SlackAdapter(
+        name,
+        account.bot_token.get_secret_value(),
+        clock=clock,
+        app_token=account.app_token.get_secret_value() if account.app_token else None,
+        signing_secret=account.signing_secret.get_secret_value() if account.signing_secret else None,
+        base_url=account.base_url,
+        last_seen=last_seen,
+    )
+
+
+ADAPTERS: Mapping[str, Callable[..., Adapter]] = {"telegram": _telegram, "discord": _discord, "slack": _slack}
 
 
 def build_adapters(

@@ -10,7 +10,7 @@ from adapters.payloads import Payload
 from adapters.seen import Seen
 from adapters.slack.calls import Call, history_call
 from adapters.slack.hearing import Clock
-from adapters.slack.translate import instant, time_in, ts_of
+from adapters.slack.translate import instant, is_message_id, ts_of
 
 log = logging.getLogger(__name__)
 
@@ -41,10 +41,10 @@ class Behind:
 
         An account that has heard nothing yet is new, and owes no answers.
         """
-        newest = max((ts for one in seen if (ts := time_in(one.message_id))), default=None)
-        known = {one.chat_id for one in seen}
-        if newest is not None:
-            after = ts_of(max(instant(newest) - OVERLAP, horizon))
+        heard = [one for one in seen if is_message_id(one.message_id)]
+        known = {one.chat_id for one in heard}
+        if heard:
+            after = ts_of(max(instant(max(one.message_id for one in heard)) - OVERLAP, horizon))
             self._since |= {(channel, None): after for channel in channels if channel not in known}
 
     async def read(self, ask: Ask, clock: Clock, *, team: str) -> AsyncIterator[list[Payload]]:
@@ -80,17 +80,15 @@ def reading_list(seen: Sequence[Seen], *, horizon: datetime) -> dict[Place, str]
     """
     newest: dict[Place, str] = {}
 
-    def note(place: Place, ts: str | None) -> None:
-        if ts is not None:
-            newest[place] = max(ts, newest.get(place, ts))
+    def note(place: Place, ts: str) -> None:
+        newest[place] = max(ts, newest.get(place, ts))
 
     for one in seen:
-        ts = time_in(one.message_id)
-        if one.thread is None:
-            note((one.chat_id, None), ts)
-        else:
-            note((one.chat_id, None), time_in(one.thread))
-            note((one.chat_id, one.thread), ts)
+        if not is_message_id(one.message_id):  # a slash command
+            continue
+        note((one.chat_id, one.thread), one.message_id)
+        if one.thread is not None and is_message_id(one.thread):
+            note((one.chat_id, None), one.thread)
     places = sorted(newest.items(), key=lambda item: item[1], reverse=True)
     return dict([(place, ts) for place, ts in places if place[1] is None or instant(ts) >= horizon][:MOST_PLACES])
 

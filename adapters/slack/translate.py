@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
 
 from adapters.base import Chat, ChatKind, DeadLetter, Event, Inbound, Sender
 from adapters.payloads import Payload, dead_letter, repaired
@@ -11,7 +12,7 @@ from adapters.slack.content import Me, Names, attachments_of, people_in, read_te
 from adapters.slack.markup import unescaped
 
 _WRITTEN = {None, "file_share", "me_message", "thread_broadcast", "bot_message"}  # subtypes of what somebody wrote
-_TS = re.compile(r"(\d+)\.(\d{6})(?!\d)")
+_TS = re.compile(r"(\d+)\.(\d{6})")
 _COMMAND_NAME = re.compile(r"/?([A-Za-z][A-Za-z0-9_]{0,31})(?:\s+(.*))?\Z", re.DOTALL)
 
 
@@ -66,17 +67,11 @@ def ids_in(body: Payload) -> set[str]:
 
 
 def instant(ts: str) -> datetime:
-    """Return when a message was sent, by its id, or by the beginning of it; raises ValueError when there is no time in it."""
-    found = _TS.match(ts)
+    """Return when a message was sent, by its id; raises ValueError when it is no message's."""
+    found = _TS.fullmatch(ts)
     if found is None:
-        raise ValueError(f"{ts!r} does not begin with a time")
+        raise ValueError(f"{ts!r} is not the id of a message")
     return datetime.fromtimestamp(int(found[1]), UTC) + timedelta(microseconds=int(found[2]))
-
-
-def time_in(message_id: str) -> str | None:
-    """Return the time that an id begins with, as Slack writes it; None for the id of a file or of another platform."""
-    found = _TS.match(message_id)
-    return found[0] if found else None
 
 
 def ts_of(moment: datetime) -> str:
@@ -85,7 +80,7 @@ def ts_of(moment: datetime) -> str:
 
 
 def is_message_id(message_id: str) -> bool:
-    """Tell whether an id is that of a message, which can be reacted to and edited."""
+    """Tell whether an id is that of a message, which has a time, and can be reacted to and edited."""
     return _TS.fullmatch(message_id) is not None
 
 
@@ -177,16 +172,15 @@ def _command(body: Payload, setting: Setting) -> Inbound:
     names = setting.names
     channel, text = body["channel_id"], unescaped(body.get("text") or "").strip()
     kind: ChatKind = "private" if body.get("channel_name") == "directmessage" else "group"
-    sent_at = body["received_ts"]
     return Inbound(
-        id=f"{sent_at}-{body['trigger_id']}",  # a command has no id and no time of its own
+        id=blake2b(body["trigger_id"].encode(), digest_size=8).hexdigest(),  # shorter than any message's, and no time
         chat=Chat("slack", setting.account, channel),
         kind=kind,
         sender=Sender(body["user_id"], names.get(body["user_id"]) or body.get("user_name") or body["user_id"]),
         text=f"{body['command']} {text}".rstrip(),
         clean=_spoken(text, setting.commands),
         addressed=True,
-        sent_at=instant(sent_at),
+        sent_at=instant(body["received_ts"]),
         chat_title=None if kind == "private" else names.get(channel) or body.get("channel_name"),
         guild=body.get("team_id") or None,
         raw=f"command {body['trigger_id']}",

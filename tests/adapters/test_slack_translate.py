@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from adapters.base import Attachment, Chat, DeadLetter, Inbound, Quote, Sender
 from adapters.slack.content import Me
-from adapters.slack.translate import Setting, event, ids_in, instant, is_message_id, time_in, ts_of
+from adapters.slack.translate import Setting, event, ids_in, instant, is_message_id, ts_of
 
 ME = Me("U0BOT", "B0BOT", "jay", "T024BE7LD")
 NAMES = {"U061F7AUR": "Alice", "U0OTHER": "Otto", "C024BE91L": "gardeners"}
@@ -471,8 +471,9 @@ def test_a_slash_command_is_meant_for_us_and_says_when_it_came() -> None:
 
     assert (found.kind, found.addressed, found.sender) == ("group", True, Sender("U061F7AUR", "Alice"))
     assert found.text == "/scrubjay status"
-    assert time_in(found.id) == TS
-    assert not is_message_id(found.id)
+    assert found.sent_at == instant(TS)
+    assert found.id == ordered("again").id != ordered("again", trigger_id="13345224609.738474920.0").id
+    assert not is_message_id(found.id) and len(found.id) < len(TS)  # it never counts as the newest message of a place
 
 
 def test_a_slash_command_in_a_direct_message_is_private() -> None:
@@ -537,7 +538,7 @@ def test_a_time_survives_the_way_to_slack_and_back(seconds: int, microseconds: i
 
 
 def test_other_ids_have_no_time() -> None:
-    assert time_in("F0S43P1CZ") is None
-    assert time_in("1234") is None
-    with pytest.raises(ValueError, match="does not begin with a time"):
-        instant("F0S43P1CZ")
+    for other in ("F0S43P1CZ", "1234", f"{TS}1"):
+        assert not is_message_id(other)
+        with pytest.raises(ValueError, match="is not the id of a message"):
+            instant(other)
