@@ -13,10 +13,10 @@ from adapters.base import DeadLetter, Event, Inbound
 from adapters.errors import AdapterError, Rejected, Transient, Unauthorized
 from adapters.seen import LastSeen, Seen, nothing_seen
 from adapters.slack.calls import Call
-from adapters.slack.catching_up import Behind, reading_list
+from adapters.slack.catching_up import MOST_PAGES, Behind, reading_list
 from adapters.slack.content import Me
 from adapters.slack.directory import Card, Directory
-from adapters.slack.hearing import ATTEMPTS
+from adapters.slack.hearing import ATTEMPTS, Intake
 from adapters.slack.listening import PROBED_PLACES, QUIET_SECONDS, Listener
 from adapters.slack.translate import ts_of
 from memory.testing import FakeClock
@@ -271,6 +271,27 @@ async def test_what_waits_when_the_account_ends_is_not_acknowledged(house: House
         await hearing
 
 
+async def test_when_too_much_waits_slack_is_left_to_deliver_it_again(house: House) -> None:
+    intake = Intake(house.clock, nobody_asks, lambda body: None, set_aside, limit=2)
+    waiting = asyncio.gather(intake.offer(body("a")), intake.offer(body("b")))
+    await asyncio.sleep(0)
+
+    with pytest.raises(Transient, match="2 messages wait"):
+        await intake.offer(body("c"))
+
+    working = asyncio.create_task(intake.work(house.store.receive))
+    await waiting
+    working.cancel()
+
+
+async def nobody_asks(bodies: Sequence[Mapping[str, Any]]) -> None:
+    """Look up nothing."""
+
+
+def set_aside(body: Mapping[str, Any], error: Exception) -> DeadLetter:
+    return DeadLetter("main", "slack", "", str(error))
+
+
 async def test_a_slash_command_gets_the_time_at_which_it_came(house: House) -> None:
     command = {"command": "/scrubjay", "text": "status", "user_id": "U1", "channel_id": "C1", "trigger_id": "1.2.x"}
 
@@ -483,6 +504,19 @@ async def test_what_one_run_did_not_read_the_next_one_does_though_newer_messages
     house.seen = [Seen("C1", None, ts(-10))]
     async with house.running():
         assert "missed" in await house.store.texts(1)
+
+
+async def test_a_channel_where_very_much_was_said_is_not_read_for_ever(
+    house: House, caplog: pytest.LogCaptureFixture
+) -> None:
+    house.seen = [Seen("C1", None, ts(-600))]
+    house.slack.history = {"C1": [message(f"{number}", -500 + number) for number in range(MOST_PAGES * 2 + 10)]}
+
+    async with house.running():
+        texts = await house.store.texts(MOST_PAGES * 2)
+
+    assert texts[-1] == f"{MOST_PAGES * 2 + 9}"
+    assert "more was said" in caplog.text
 
 
 async def test_the_history_of_a_direct_message_is_private(house: House) -> None:

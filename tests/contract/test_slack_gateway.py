@@ -55,6 +55,31 @@ async def test_a_mention_is_answered_once_in_a_thread_which_then_needs_no_mentio
     assert len(await slack.sent()) == 2
 
 
+async def test_slack_is_told_that_we_have_a_message_long_before_its_turn_ends_and_a_retry_starts_no_other(
+    world: World, slack: Workspace
+) -> None:
+    world.messages.script(Answer(text="thought through", hold=True), when="think hard")
+    private = await slack.private()
+
+    async with world.running():
+        await slack.sockets(1)
+        await slack.say("think hard", channel=private)
+        [delivery] = [one for one in await slack.deliveries() if one["payload"]["event"]["type"] == "message"]
+        await world.messages.holding()
+        await slack.acknowledged(len(await slack.deliveries()))
+        before = await slack.sent()
+        await slack.event(delivery["payload"]["event"])
+        await slack.acknowledged(len(await slack.deliveries()))
+        world.messages.release()
+        [only] = await slack.sent(n=1)
+        await slack.command("whoami", channel=private, channel_name="directmessage")
+        await slack.sent(n=2)
+
+    assert before == []
+    assert only.text == "thought through"
+    assert len(await slack.sent()) == 2
+
+
 async def test_a_private_chat_and_the_slash_command_are_answered_in_place(world: World, slack: Workspace) -> None:
     world.messages.script(Answer(text="Good morning."), when="hello in private")
     private = await slack.private()
