@@ -59,10 +59,10 @@ async def test_slack_is_told_that_we_have_a_message_long_before_its_turn_ends_an
     world: World, slack: Workspace
 ) -> None:
     world.messages.script(Answer(text="thought through", hold=True), when="think hard")
-    private = await slack.private()
 
     async with world.running():
         await slack.sockets(1)
+        private = await slack.private()
         await slack.say("think hard", channel=private)
         [delivery] = [one for one in await slack.deliveries() if one["payload"]["event"]["type"] == "message"]
         await world.messages.holding()
