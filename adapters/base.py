@@ -164,6 +164,22 @@ class MenuEntry:
     help: str
 
 
+class Clock(Protocol):
+    """What adapters need of time; the gateway's clock has it."""
+
+    def now(self) -> datetime:
+        """Return the present instant, aware, in UTC."""
+        ...
+
+    def monotonic(self) -> float:
+        """Return seconds from an arbitrary start, never going back."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait for `seconds` of this clock."""
+        ...
+
+
 class Receive(Protocol):
     """Takes events in. Returns when they are committed: only then may the platform be told that we have them.
 

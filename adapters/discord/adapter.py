@@ -1,22 +1,22 @@
 """The Discord account: listens, sends and fetches, over the client that has the SDK."""
 
-import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import aiohttp
 
-from adapters.base import Activity, Attachment, Chat, MenuEntry, Outbound, Platform, Ready, Receive, Streaming
+from adapters.base import Activity, Attachment, Chat, Clock, MenuEntry, Outbound, Platform, Ready, Receive, Streaming
 from adapters.discord import calls, files, readiness, refusals
 from adapters.discord.client import Client, ContentRefused, asked
 from adapters.discord.content import url_in
-from adapters.discord.hearing import Clock
 from adapters.discord.session import Session
 from adapters.discord.translate import is_ours, snowflake_at
 from adapters.errors import AdapterError, Rejected, Transient, Unknown
+from adapters.files import check_size
 from adapters.seen import LastSeen, nothing_seen
+from adapters.tasks import until_one_ends
 
 if TYPE_CHECKING:
     from adapters.discord.refusals import Purpose
@@ -79,7 +79,7 @@ class DiscordAdapter:
             self._session = session
             self._heard()
             session.spawn(self._set_menu(connection, menu))
-            await _until_one_ends(connection.listen(), session.listen(began))
+            await until_one_ends(connection.listen(), session.listen(began))
         finally:
             self._session = None
             await session.close()
@@ -156,7 +156,7 @@ class DiscordAdapter:
 
     async def fetch(self, attachment: Attachment, *, max_bytes: int) -> bytes:
         """Return a file's bytes; `Rejected(reason="too_long")` above `max_bytes`. An address that ran out is asked anew."""
-        files.check_size(attachment.size_bytes or 0, max_bytes)
+        check_size(attachment.size_bytes or 0, max_bytes)
         place = files.reference(attachment.ref)
         try:
             return await asked(self._downloaded(place.url, max_bytes), repeatable=True)
@@ -206,17 +206,5 @@ class DiscordAdapter:
             response.raise_for_status()
             async for piece in response.content.iter_any():
                 data += piece
-                files.check_size(len(data), max_bytes)
+                check_size(len(data), max_bytes)
         return bytes(data)
-
-
-async def _until_one_ends(*works: Coroutine[Any, Any, None]) -> None:
-    """Run works side by side until one of them ends, and end as it did."""
-    tasks = [asyncio.create_task(work) for work in works]
-    try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-    done.pop().result()

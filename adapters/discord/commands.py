@@ -4,11 +4,10 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from adapters.base import Outbound, Receive
+from adapters.base import Clock, Outbound, Receive
 from adapters.discord import calls, translate
 from adapters.discord.connection import Connection
 from adapters.discord.deferrals import Deferral, Deferrals
-from adapters.discord.hearing import Clock
 from adapters.discord.translate import private_place
 from adapters.errors import AdapterError, Rejected
 from adapters.payloads import Payload

@@ -1,8 +1,8 @@
 """Files to and from Discord: reading what is sent, sizes, and the references of what came."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
+from adapters import files
 from adapters.base import OutFile
 from adapters.errors import Rejected
 
@@ -31,16 +31,5 @@ def reference(ref: str) -> Reference:
 
 def read(file: OutFile) -> bytes:
     """Return the bytes of a file to send; `Rejected` when it is gone or too large. Blocks."""
-    path = Path(file.path)
-    try:
-        if path.stat().st_size > UPLOAD_LIMIT:
-            raise Rejected(f"The file {file.name} is larger than the 10 MB that Discord takes from a bot.")
-        return path.read_bytes()
-    except OSError as error:
-        raise Rejected(f"The file {file.name} cannot be read: {error.strerror}.") from error
-
-
-def check_size(size: int, max_bytes: int) -> None:
-    """Raise `Rejected(reason="too_long")` when `size` bytes are more than we take."""
-    if size > max_bytes:
-        raise Rejected(f"The file is larger than the {max_bytes / 1_000_000:.1f} MB that we take.", reason="too_long")
+    too_large = f"The file {file.name} is larger than the 10 MB that Discord takes from a bot."
+    return files.read(file, limit_bytes=UPLOAD_LIMIT, too_large=too_large)

@@ -5,10 +5,8 @@ import logging
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Protocol
 
-from adapters.base import DeadLetter, Event, Receive
+from adapters.base import Clock, DeadLetter, Event, Receive
 from adapters.errors import Transient
 from adapters.payloads import Payload, dead_letter
 
@@ -19,22 +17,6 @@ FIRST_WAIT_SECONDS = 1.0
 LONGEST_WAIT_SECONDS = 60.0
 MOST_WAITING = 10_000
 BATCH = 100
-
-
-class Clock(Protocol):
-    """What the adapter needs of time; the gateway's clock has it."""
-
-    def now(self) -> datetime:
-        """Return the present instant, aware."""
-        ...
-
-    def monotonic(self) -> float:
-        """Return seconds from an arbitrary start, never going back."""
-        ...
-
-    async def sleep(self, seconds: float) -> None:
-        """Wait for `seconds` of this clock."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

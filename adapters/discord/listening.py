@@ -5,11 +5,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from datetime import timedelta
 
-from adapters.base import Event, Receive
+from adapters.base import Clock, Event, Receive
 from adapters.discord import calls, translate
 from adapters.discord.catching_up import gaps
 from adapters.discord.connection import Connection
-from adapters.discord.hearing import Clock, Heard, Offers, Queue
+from adapters.discord.hearing import Heard, Offers, Queue
 from adapters.discord.translate import Place, private_place
 from adapters.errors import Rejected
 from adapters.payloads import Payload

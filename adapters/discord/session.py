@@ -5,10 +5,10 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from adapters.base import Receive
+from adapters.base import Clock, Receive
 from adapters.discord.commands import SlashCommands
 from adapters.discord.connection import Connection
-from adapters.discord.hearing import Clock, Heard, Queue
+from adapters.discord.hearing import Heard, Queue
 from adapters.discord.listening import Listener
 from adapters.discord.reactions import Reactions
 from adapters.payloads import Payload

@@ -7,15 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from adapters.base import Activity, Attachment, Chat, MenuEntry, Outbound, Platform, Ready, Receive, Streaming
+from adapters.base import Activity, Attachment, Chat, Clock, MenuEntry, Outbound, Platform, Ready, Receive, Streaming
 from adapters.errors import AdapterError, Rejected, Transient, Unauthorized, Unknown
+from adapters.files import check_size
 from adapters.masking import SecretMask
 from adapters.seen import LastSeen, nothing_seen
 from adapters.slack import calls, files, readiness
 from adapters.slack.catching_up import Behind
 from adapters.slack.client import GREETING_SECONDS, Client, HttpAnswer
 from adapters.slack.directory import Card, Directory
-from adapters.slack.hearing import Clock
 from adapters.slack.listening import Listener
 from adapters.slack.translate import is_message_id, ts_of
 
@@ -148,10 +148,10 @@ class SlackAdapter:
 
     async def fetch(self, attachment: Attachment, *, max_bytes: int) -> bytes:
         """Return a file's bytes; `Rejected(reason="too_long")` above `max_bytes`."""
-        files.check_size(attachment.size_bytes or 0, max_bytes)
+        check_size(attachment.size_bytes or 0, max_bytes)
         call = calls.Call("files.info", {"file": attachment.ref})
         file = (await self._client.ask(call, repeatable=True)).get("file") or {}
-        files.check_size(file.get("size") or 0, max_bytes)
+        check_size(file.get("size") or 0, max_bytes)
         return await self._client.download(file, max_bytes)
 
     async def show(self, activity: Activity) -> None:

@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
+from adapters.base import Clock
 from adapters.errors import Rejected, Transient
 from adapters.payloads import Payload
 from adapters.seen import Seen
 from adapters.slack.calls import Call, history_call
-from adapters.slack.hearing import Clock
 from adapters.slack.translate import instant, is_message_id, ts_of
 
 log = logging.getLogger(__name__)

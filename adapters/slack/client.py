@@ -19,6 +19,7 @@ from slack_sdk.socket_mode.response import SocketModeResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.errors import AdapterError, Rejected, Transient, Unknown
+from adapters.files import check_size
 from adapters.payloads import Payload
 from adapters.slack import files, refusals
 from adapters.slack.calls import Call
@@ -189,7 +190,7 @@ class Client:
             files.check_content(response.content_type, file)
             async for piece in response.content.iter_any():
                 data += piece
-                files.check_size(len(data), max_bytes)
+                check_size(len(data), max_bytes)
         return bytes(data)
 
 

@@ -5,8 +5,8 @@ import logging
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 
+from adapters.base import Clock
 from adapters.errors import AdapterError
-from adapters.slack.hearing import Clock
 
 log = logging.getLogger(__name__)
 

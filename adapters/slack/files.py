@@ -1,8 +1,8 @@
 """Files to and from Slack: reading what is sent, sizes, and where the token may be shown."""
 
-from pathlib import Path
 from urllib.parse import urlsplit
 
+from adapters import files
 from adapters.base import OutFile
 from adapters.errors import Rejected
 from adapters.payloads import Payload
@@ -12,22 +12,11 @@ UPLOAD_LIMIT = 100 * 1024 * 1024  # Slack takes more, but a file is in memory wh
 
 def read(file: OutFile) -> bytes:
     """Return the bytes of a file to send; `Rejected` when it is gone, empty or too large. Blocks."""
-    path = Path(file.path)
-    try:
-        size = path.stat().st_size
-        if size > UPLOAD_LIMIT:
-            raise Rejected(f"The file {file.name} is larger than the 100 MB that we send to Slack.")
-        if not size:
-            raise Rejected(f"The file {file.name} is empty, and Slack does not take empty files.")
-        return path.read_bytes()
-    except OSError as error:
-        raise Rejected(f"The file {file.name} cannot be read: {error.strerror}.") from error
-
-
-def check_size(size: int, max_bytes: int) -> None:
-    """Raise `Rejected(reason="too_long")` when `size` bytes are more than we take."""
-    if size > max_bytes:
-        raise Rejected(f"The file is larger than the {max_bytes / 1_000_000:.1f} MB that we take.", reason="too_long")
+    too_large = f"The file {file.name} is larger than the 100 MB that we send to Slack."
+    data = files.read(file, limit_bytes=UPLOAD_LIMIT, too_large=too_large)
+    if not data:
+        raise Rejected(f"The file {file.name} is empty, and Slack does not take empty files.")
+    return data
 
 
 def address(file: Payload, api_url: str) -> str:

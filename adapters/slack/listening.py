@@ -3,11 +3,11 @@
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Coroutine, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import timedelta
-from typing import Any, Protocol
+from typing import Protocol
 
-from adapters.base import DeadLetter, Event, Inbound, Receive
+from adapters.base import Clock, DeadLetter, Event, Inbound, Receive
 from adapters.errors import AdapterError, Transient
 from adapters.payloads import Payload
 from adapters.seen import LastSeen, Seen
@@ -16,7 +16,8 @@ from adapters.slack.calls import Call, channels_call
 from adapters.slack.catching_up import Behind, Place, deliveries, messages_since, pages, reading_list
 from adapters.slack.content import Me
 from adapters.slack.directory import Directory
-from adapters.slack.hearing import Clock, Intake
+from adapters.slack.hearing import Intake
+from adapters.tasks import until_one_ends
 
 log = logging.getLogger(__name__)
 
@@ -92,7 +93,7 @@ class Listener:
         """Listen over sockets, or without `app_token` to what is handed to `hear`; `began` is called for each connection."""
         listening = self._over_sockets(began, app_token) if app_token else self._over_http(began)
         try:
-            await _until_one_ends(self._intake.work(receive), listening, self._until_removed())
+            await until_one_ends(self._intake.work(receive), listening, self._until_removed())
         finally:
             self._intake.close()
             self._removed.cancel()
@@ -135,7 +136,7 @@ class Listener:
                 self._alive()
                 began()
                 keeping_up = self._keep_up(seen if new_channels else ())
-                await _until_one_ends(self._watch(socket), keeping_up)
+                await until_one_ends(self._watch(socket), keeping_up)
                 new_channels = False
         finally:
             if socket is not None:
@@ -223,15 +224,3 @@ class Listener:
 
     def _set_aside(self, body: Payload, error: Exception) -> DeadLetter:
         return translate.set_aside(body, account=self._setting.account, error=error)
-
-
-async def _until_one_ends(*works: Coroutine[Any, Any, None]) -> None:
-    """Run works side by side until one of them ends, and end as it did."""
-    tasks = [asyncio.create_task(work) for work in works]
-    try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-    done.pop().result()

@@ -16,13 +16,13 @@ from telegram import Bot, BotCommand, LinkPreviewOptions, MessageEntity, ReplyPa
 from telegram import error as sdk
 from telegram.request import HTTPXRequest
 
-from adapters.base import Activity, Attachment, Chat, MenuEntry, Outbound, Platform, Ready, Receive, Streaming
+from adapters.base import Activity, Attachment, Chat, Clock, MenuEntry, Outbound, Platform, Ready, Receive, Streaming
 from adapters.errors import AdapterError, Rejected, Transient, Unknown
+from adapters.payloads import Payload
 from adapters.telegram import drafts, files, refusals, translate
-from adapters.telegram.content import Payload
 from adapters.telegram.masking import TokenMask
 from adapters.telegram.mentions import Me
-from adapters.telegram.polling import Clock, Updates
+from adapters.telegram.polling import Updates
 from adapters.telegram.reactions import Reactions
 
 log = logging.getLogger(__name__)
@@ -73,7 +73,7 @@ class TelegramAdapter:
         self._updates = Updates(
             clock,
             lambda update: translate.event(update, account=account, me=self._me),
-            lambda update, error: translate.dead_letter(update, account=account, error=error),
+            lambda update, error: translate.set_aside(update, account=account, error=error),
         )
         self._reactions = Reactions()
         self._no_typing_until: dict[str, float] = {}

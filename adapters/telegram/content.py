@@ -2,11 +2,9 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from adapters.base import Attachment, AttachmentKind
-
-Payload = Mapping[str, Any]
+from adapters.payloads import Payload
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
 """Files to and from Telegram: reading what is sent, loading what came, and the sizes that a bot may move."""
 
 import ssl
-from pathlib import Path
 
 import httpx
 
+from adapters import files
 from adapters.base import OutFile
 from adapters.errors import Rejected
 
@@ -15,13 +15,8 @@ PHOTO_LIMIT = 10 * 1024 * 1024
 
 def read(file: OutFile) -> bytes:
     """Return the bytes of a file to send; `Rejected` when it is gone or too large. Blocks."""
-    path = Path(file.path)
-    try:
-        if path.stat().st_size > UPLOAD_LIMIT:
-            raise Rejected(f"The file {file.name} is larger than the 50 MB that Telegram takes from a bot.")
-        return path.read_bytes()
-    except OSError as error:
-        raise Rejected(f"The file {file.name} cannot be read: {error.strerror}.") from error
+    too_large = f"The file {file.name} is larger than the 50 MB that Telegram takes from a bot."
+    return files.read(file, limit_bytes=UPLOAD_LIMIT, too_large=too_large)
 
 
 async def downloaded(url: str, *, max_bytes: int, tls: ssl.SSLContext) -> bytes:
@@ -41,5 +36,4 @@ def check_size(size: int, max_bytes: int) -> None:
     """Raise `Rejected(reason="too_long")` when `size` bytes are more than bots may download, or than we take."""
     if size > DOWNLOAD_LIMIT:
         raise Rejected("Telegram lets a bot download files of up to 20 MB only; this one is larger.", reason="too_long")
-    if size > max_bytes:
-        raise Rejected(f"The file is larger than the {max_bytes / 1_000_000:.1f} MB that we take.", reason="too_long")
+    files.check_size(size, max_bytes)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from adapters.telegram.content import Payload
+from adapters.payloads import Payload, without
 from adapters.telegram.utf16 import code_points, positions
 
 
@@ -48,7 +48,7 @@ def read_mentions(text: str, entities: Sequence[Payload], me: Me) -> Reading:
             mentioned = True
         else:
             other = other or _names_a_bot(kind, text[start:end], entity)
-    return Reading(_without(text, ours), mentioned, command, foreign, other)
+    return Reading(without(text, ours), mentioned, command, foreign, other)
 
 
 def _placed(text: str, entities: Sequence[Payload]) -> Iterator[tuple[str, int, int, Payload]]:
@@ -73,15 +73,3 @@ def _names_a_bot(kind: str, words: str, entity: Payload) -> bool:
 
 def _same(username: str, me: Me) -> bool:
     return username.casefold() == me.username.casefold()
-
-
-def _without(text: str, stretches: list[tuple[int, int]]) -> str:
-    """Cut the stretches out, with the blank that would double and the comma that would lead."""
-    for start, end in sorted(stretches, reverse=True):
-        before, after = text[:start], text[end:]
-        if not before.strip():
-            after = after.lstrip(" ,:;")
-        elif before[-1].isspace():
-            after = after.removeprefix(" ")
-        text = before + after
-    return text.strip()

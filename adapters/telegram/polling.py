@@ -2,28 +2,15 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol
 
-from adapters.base import DeadLetter, Event, Receive
-from adapters.telegram.content import Payload
+from adapters.base import Clock, DeadLetter, Event, Receive
+from adapters.payloads import Payload
 
 log = logging.getLogger(__name__)
 
 ATTEMPTS = 5  # commits of one update that may fail before it is set aside
 FIRST_WAIT_SECONDS = 1.0
 LONGEST_WAIT_SECONDS = 60.0
-
-
-class Clock(Protocol):
-    """What the adapter needs of time; the gateway's clock has it."""
-
-    def monotonic(self) -> float:
-        """Return seconds from an arbitrary start, never going back."""
-        ...
-
-    async def sleep(self, seconds: float) -> None:
-        """Wait for `seconds` of this clock."""
-        ...
 
 
 Poll = Callable[[int | None], Awaitable[Sequence[Payload]]]  # offset → updates, each with an integer `update_id`

@@ -1,6 +1,5 @@
 """Bot API payloads to events, and what is to be sent to Bot API calls. Pure; knows no SDK."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -21,15 +20,15 @@ from adapters.base import (
 )
 from adapters.errors import Rejected
 from adapters.markdown import Rendered, Span, read
+from adapters.payloads import Payload, dead_letter, repaired
 from adapters.split import split, utf16_length
-from adapters.telegram.content import Payload, content_of, summary_of
+from adapters.telegram.content import content_of, summary_of
 from adapters.telegram.mentions import Me, read_mentions
-from adapters.telegram.utf16 import offsets, well_formed
+from adapters.telegram.utf16 import offsets
 
 TEXT_LIMIT = 4096  # UTF-16 units after entities are taken out
 CAPTION_LIMIT = 1024
 GENERAL_TOPIC = "1"
-DEAD_LETTER_CHARS = 4000
 
 _EDITED_BY_KIND = {"message": False, "edited_message": True, "channel_post": False, "edited_channel_post": True}
 UPDATE_KINDS = tuple(_EDITED_BY_KIND)  # what we ask Telegram for; it keeps the rest to itself
@@ -41,26 +40,14 @@ def event(update: Payload, *, account: str, me: Me) -> Event | None:
     Total: an update that cannot be read becomes a `DeadLetter`, so that it neither stops the queue nor vanishes.
     """
     try:
-        return _event(_repaired(update), account, me)
+        return _event(repaired(update), account, me)
     except Exception as error:
-        return dead_letter(update, account=account, error=error)
+        return set_aside(update, account=account, error=error)
 
 
-def dead_letter(update: Payload, *, account: str, error: Exception) -> DeadLetter:
-    """Return an update as a letter that nobody could deliver: its JSON, cut to a readable length, and the error."""
-    raw = json.dumps(_repaired(update), ensure_ascii=False, default=str)
-    return DeadLetter(account, "telegram", raw[:DEAD_LETTER_CHARS], f"{type(error).__name__}: {error}")
-
-
-def _repaired(value: Any) -> Any:
-    """Replace lone surrogates wherever text is: later, encoding would raise on them."""
-    if isinstance(value, str):
-        return well_formed(value)
-    if isinstance(value, Mapping):
-        return {_repaired(key): _repaired(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_repaired(item) for item in value]
-    return value
+def set_aside(update: Payload, *, account: str, error: Exception) -> DeadLetter:
+    """Return an update as a letter that nobody could deliver."""
+    return dead_letter(update, platform="telegram", account=account, error=error)
 
 
 def _event(update: Payload, account: str, me: Me) -> Event | None:

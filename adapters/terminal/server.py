@@ -7,14 +7,13 @@ import logging
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
-from typing import Protocol
 
 from adapters.base import (
     Activity,
     Attachment,
     Chat,
+    Clock,
     Inbound,
     MenuEntry,
     Outbound,
@@ -53,12 +52,6 @@ DRAFTS = Streaming("vanishing", 0.2)
 DRAFT_CHARS = 1_000  # a window shows the last lines
 
 log = logging.getLogger(__name__)
-
-
-class Clock(Protocol):
-    """What the adapter needs of a clock: the present instant, aware, in UTC."""
-
-    def now(self) -> datetime: ...
 
 
 class _Refused(Exception):

@@ -8,6 +8,7 @@ import pytest
 
 from adapters.base import OutFile
 from adapters.errors import Rejected
+from adapters.files import check_size
 from adapters.slack import files
 
 API = "https://slack.com/api/"
@@ -67,8 +68,8 @@ def test_a_file_too_large_to_send_is_rejected_before_it_is_read(tmp_path: Path) 
 
 
 def test_sizes_above_what_we_take_are_too_long() -> None:
-    files.check_size(10, 10)
+    check_size(10, 10)
     with pytest.raises(Rejected) as refusal:
-        files.check_size(11, 10)
+        check_size(11, 10)
 
     assert refusal.value.reason == "too_long"

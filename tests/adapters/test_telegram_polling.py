@@ -7,10 +7,10 @@ import pytest
 
 from adapters.base import DeadLetter, Event, Inbound
 from adapters.errors import Transient
-from adapters.telegram.content import Payload
+from adapters.payloads import Payload
 from adapters.telegram.mentions import Me
 from adapters.telegram.polling import ATTEMPTS, LONGEST_WAIT_SECONDS, Updates
-from adapters.telegram.translate import dead_letter, event
+from adapters.telegram.translate import event, set_aside
 from memory.testing import FakeClock
 
 ME = Me(7001, "helper_bot")
@@ -70,7 +70,7 @@ def updates(clock: FakeClock) -> Updates:
     return Updates(
         clock,
         lambda update: event(update, account="main", me=ME),
-        lambda update, error: dead_letter(update, account="main", error=error),
+        lambda update, error: set_aside(update, account="main", error=error),
     )
 
 

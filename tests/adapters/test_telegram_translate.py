@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from adapters.base import Attachment, Chat, DeadLetter, Inbound, Migration, Outbound, OutFile, Quote, Ready, Sender
 from adapters.errors import Rejected
+from adapters.payloads import Payload
 from adapters.split import utf16_length
-from adapters.telegram.content import Payload
 from adapters.telegram.mentions import Me
 from adapters.telegram.translate import CAPTION_LIMIT, TEXT_LIMIT, call, event, me, parts, ready, typing_address
 from adapters.telegram.utf16 import code_points, positions, well_formed

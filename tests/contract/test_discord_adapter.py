@@ -4,7 +4,7 @@ import asyncio
 import logging
 import socket
 import traceback
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -15,47 +15,14 @@ import pytest_asyncio
 from adapters.base import Activity, Attachment, Chat, DeadLetter, Event, Inbound, MenuEntry, Outbound, OutFile, Ready
 from adapters.discord.adapter import DiscordAdapter
 from adapters.errors import AdapterError, Rejected, Transient, Unauthorized, Unknown
-from adapters.seen import LastSeen, Seen, nothing_seen
+from adapters.seen import LastSeen, nothing_seen
 from memory.testing import FakeClock
+from tests.contract.committed import Store
 from tests.emulators.discord_server import DiscordServer, Rule
 
 pytestmark = [pytest.mark.contract, pytest.mark.asyncio(loop_scope="module")]
 
 MENU = (MenuEntry("help", "what I can do"), MenuEntry("no such name", "left out, because Discord has no such names"))
-
-
-class Store:
-    """A store that commits events, or refuses those that it is told to refuse."""
-
-    def __init__(self) -> None:
-        self.offered: list[Event] = []
-        self.committed: list[Event] = []
-        self.refuse: Callable[[Sequence[Event]], bool] = lambda events: False
-        self._changed = asyncio.Condition()
-
-    async def receive(self, events: Sequence[Event], /) -> None:
-        async with self._changed:
-            self.offered += events
-            refused = self.refuse(events)
-            if not refused:
-                self.committed += events
-            self._changed.notify_all()
-        if refused:
-            raise OSError("the disk is full")
-
-    async def until(self, reached: Callable[[], bool]) -> None:
-        async with asyncio.timeout(20), self._changed:
-            await self._changed.wait_for(reached)
-
-    async def messages(self, n: int = 1) -> list[Inbound]:
-        """Wait until `n` messages are committed and return them all."""
-        await self.until(lambda: sum(isinstance(event, Inbound) for event in self.committed) >= n)
-        return [event for event in self.committed if isinstance(event, Inbound)]
-
-    async def last_seen(self) -> Sequence[Seen]:
-        """Return how far each place is committed, as the gateway's store does."""
-        found = {(m.chat.id, m.chat.thread): m.id for m in self.committed if isinstance(m, Inbound)}
-        return [Seen(chat, thread, message) for (chat, thread), message in found.items()]
 
 
 class Impatient(FakeClock):

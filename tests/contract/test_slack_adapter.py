@@ -4,7 +4,7 @@ import asyncio
 import logging
 import socket
 import traceback
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -20,7 +20,6 @@ from adapters.base import (
     Adapter,
     Attachment,
     Chat,
-    Event,
     Finder,
     Inbound,
     MenuEntry,
@@ -34,6 +33,7 @@ from adapters.seen import LastSeen, Seen, nothing_seen
 from adapters.slack.adapter import SlackAdapter
 from adapters.split import utf16_length
 from memory.testing import FakeClock
+from tests.contract.committed import Store
 from tests.emulators.http_server import HttpRequest, HttpServer, write_response
 from tests.emulators.slack_server import SCOPES, Rule, SlackServer, Workspace
 
@@ -41,35 +41,6 @@ pytestmark = [pytest.mark.contract, pytest.mark.asyncio(loop_scope="module")]
 
 MENU = (MenuEntry("help", "what I can do"), MenuEntry("status", "how things are"))
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
-
-
-class Store:
-    """A store that commits events, or refuses those that it is told to refuse."""
-
-    def __init__(self) -> None:
-        self.offered: list[Event] = []
-        self.committed: list[Event] = []
-        self.refuse: Callable[[Sequence[Event]], bool] = lambda events: False
-        self._changed = asyncio.Condition()
-
-    async def receive(self, events: Sequence[Event], /) -> None:
-        async with self._changed:
-            self.offered += events
-            refused = self.refuse(events)
-            if not refused:
-                self.committed += events
-            self._changed.notify_all()
-        if refused:
-            raise OSError("the disk is full")
-
-    async def until(self, reached: Callable[[], bool]) -> None:
-        async with asyncio.timeout(20), self._changed:
-            await self._changed.wait_for(reached)
-
-    async def messages(self, n: int = 1) -> list[Inbound]:
-        """Wait until `n` messages are committed and return them all."""
-        await self.until(lambda: sum(isinstance(event, Inbound) for event in self.committed) >= n)
-        return [event for event in self.committed if isinstance(event, Inbound)]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -5,7 +5,7 @@ import logging
 import secrets
 import socket
 import traceback
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -19,7 +19,6 @@ from adapters.base import (
     Chat,
     DeadLetter,
     Event,
-    Inbound,
     MenuEntry,
     Migration,
     Outbound,
@@ -30,6 +29,7 @@ from adapters.errors import Rejected, Transient, Unauthorized, Unknown
 from adapters.split import utf16_length
 from adapters.telegram.client import TelegramAdapter
 from memory.testing import FakeClock
+from tests.contract.committed import Store
 from tests.emulators.telegram_server import FORUM, GROUP, PRIVATE, BotAccount, Rule, TelegramServer
 
 pytestmark = [pytest.mark.contract, pytest.mark.asyncio(loop_scope="module")]
@@ -37,35 +37,6 @@ pytestmark = [pytest.mark.contract, pytest.mark.asyncio(loop_scope="module")]
 HOME = Chat("telegram", "main", str(PRIVATE["id"]))
 MENU = (MenuEntry("help", "what I can do"), MenuEntry("no-such name", "left out, because Telegram has no such names"))
 PNG = bytes.fromhex("89504e470d0a1a0a")
-
-
-class Store:
-    """A store that commits events, or refuses those that it is told to refuse."""
-
-    def __init__(self) -> None:
-        self.offered: list[Event] = []
-        self.committed: list[Event] = []
-        self.refuse: Callable[[Sequence[Event]], bool] = lambda events: False
-        self._changed = asyncio.Condition()
-
-    async def receive(self, events: Sequence[Event], /) -> None:
-        async with self._changed:
-            self.offered += events
-            refused = self.refuse(events)
-            if not refused:
-                self.committed += events
-            self._changed.notify_all()
-        if refused:
-            raise OSError("the disk is full")
-
-    async def until(self, reached: Callable[[], bool]) -> None:
-        async with asyncio.timeout(20), self._changed:
-            await self._changed.wait_for(reached)
-
-    async def messages(self, n: int = 1) -> list[Inbound]:
-        """Wait until `n` messages are committed and return them all."""
-        await self.until(lambda: sum(isinstance(event, Inbound) for event in self.committed) >= n)
-        return [event for event in self.committed if isinstance(event, Inbound)]
 
 
 class Impatient(FakeClock):

