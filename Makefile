@@ -17,7 +17,7 @@ chat: install  ## talk to the agent `main` in this terminal (installs what is mi
 install: $(VENV)/.ready  ## set up .venv with what running needs
 
 test: $(VENV)/.ready-test lint  ## everything that CI runs
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n logical --dist loadfile
 
 lint: $(VENV)/.ready-test  ## format check, lint, types
 	$(BIN)/ruff format --check .

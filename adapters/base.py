@@ -63,6 +63,8 @@ class Inbound:
     `forwarded_from` names who wrote it first, when the sender only passed it on: the words are then not the sender's own.
     `album` joins the messages that were sent as one. `guild` is the server or team. `raw` refers to the platform's event.
     `origin` is `chat` for all that a platform brings; what we say to ourselves names the reminder or the heartbeat.
+    `pressed` is the id of a message with choices, one of which the sender pressed: the text is what they would have typed.
+    Who may press what is judged as if they had: the platform may show a choice to others than it was meant for.
     """
 
     id: str
@@ -84,6 +86,7 @@ class Inbound:
     forwarded_from: str | None = None
     raw: str = ""
     origin: Origin = "chat"
+    pressed: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +119,23 @@ class OutFile:
 
 
 @dataclass(frozen=True, slots=True)
+class Choice:
+    """What may be pressed instead of typed: `label` is on the button, and a press says `text`, a command in one line."""
+
+    label: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Outbound:
     """One message to be sent: Markdown `text` of one part, or one `file` (with `text` as its caption).
 
     `plain` asks for the text without formatting, after a platform refused the formatted one.
     `key` is the same at every attempt of the same part, for platforms that can tell a repeated request by it.
-    `draft` says that the text is not the whole message yet: see `Streamer`.
+    `draft` says that the text is not the whole message yet: see `Streamer`. `doing` is the line at the end of a draft that
+    tells which tool is at work: no word of the reply, so that a platform may show it apart.
+    `choices` are shown as buttons where the platform has them, and left out where it has not, or has none so long: the
+    text says what to type. They are on the last part of a message alone, and on no draft.
     """
 
     chat: Chat
@@ -132,6 +146,8 @@ class Outbound:
     purpose: Purpose = "reply"
     plain: bool = False
     draft: bool = False
+    doing: str | None = None
+    choices: tuple[Choice, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,10 +207,14 @@ class Receive(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """An account is connected: `name` is the bot's own, `warnings` are sentences for the owner (missing rights)."""
+    """An account is connected: `name` is the bot's own, `warnings` are sentences for the owner (missing rights).
+
+    `unseen` names what the platform never shows the bot of the time while it was away, as the object of "it never sees".
+    """
 
     name: str
     warnings: tuple[str, ...] = ()
+    unseen: str = ""
 
 
 class Adapter(Protocol):
@@ -266,7 +286,7 @@ class Streamer(Protocol):
         ...
 
     async def edit(self, message: Outbound, message_id: str) -> None:
-        """Make a message that we sent say what `message` says; a text that it has already is no error.
+        """Make a message that we sent say what `message` says, with its choices alone; a text that it has is no error.
 
         `Rejected(reason="edit_gone")` when there is no such message any more, or it can no longer be edited.
         """

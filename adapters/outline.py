@@ -24,10 +24,14 @@ _BLOCKS = _LEAVES | {"blockquote_open", "list_item_open", "bullet_list_open", "o
 
 @dataclass(slots=True)
 class _Container:
-    """A block quote or a list item: its first line, and for an item the width of its margin in characters."""
+    """A block quote or a list item: its first line, and for an item the width of its margin in characters.
+
+    `is_first`: not an item that is numbered other than 1.
+    """
 
     kind: str
     first: int
+    is_first: bool = True
     width: int = 0
 
 
@@ -93,6 +97,10 @@ class Outline:
             return False
         return leaf.kind in _CODE or leaf.first == line or (leaf.kind == "table_open" and leaf.first + 2 < line)
 
+    def quote_signs(self, offset: int) -> str:
+        """Return the signs with which a line of the quotes that an offset lies in is shown: the outermost has none."""
+        return ">" * (self._quotes(self._line(offset)) - 1)
+
     def may_cut(self, offset: int) -> bool:
         """Tell whether a cut before `offset` leaves both sides something to show.
 
@@ -155,10 +163,23 @@ class Outline:
         inner = max(begin, self._starts[line] + margins[shared - 1]) if shared else begin
         quotes = sum(container.kind == "quote" for container in outer[:shared])
         if len(outer) > sum(container.kind == "quote" for container in outer):
-            return "> " * quotes, inner
+            margin = "> " * quotes
+            joins = shared < min(len(outer), len(chain)) and self._would_join_paragraph(line, chain[shared])
+            return f"{margin}\n{margin}" if joins and line > self._line(start) else margin, inner
         if begin == start:
             return "> " * (quotes - self.source[begin:inner].count(">")), begin
         return "", begin
+
+    def _would_join_paragraph(self, line: int, number: int) -> bool:
+        """Tell whether an item that begins in a line is text of the paragraph above it, where no item stands above it.
+
+        Without a blank line between them, only an item that says something and has no number but 1 begins there.
+        """
+        above, item = self._leaves[line - 1], self._containers[number]
+        if above is None or above.kind != "paragraph_open" or item.kind != "item" or item.first != line:
+            return False
+        says = self.source[self._starts[line] + self._margins[line][-1] : self._starts[line + 1]]
+        return not (item.is_first and says.strip())
 
     def _tail(self, start: int, end: int, outer: list[_Container]) -> str:
         """Return the closing fence of a part that ends inside a fence; empty if it does not."""
@@ -191,7 +212,8 @@ class Outline:
             if token.type in _CONTAINERS and token.map:
                 for line in range(token.map[0], min(token.map[1], len(self._chains))):
                     self._chains[line] += (len(self._containers),)
-                self._containers.append(_Container(_CONTAINERS[token.type], token.map[0]))
+                is_first = token.info == "" or int(token.info) == 1
+                self._containers.append(_Container(_CONTAINERS[token.type], token.map[0], is_first))
         for line, chain in enumerate(self._chains):
             if chain:
                 self._margins[line] = self._measure_margins(line, chain)

@@ -16,10 +16,14 @@ if TYPE_CHECKING:
 
 SMALLEST_LIMIT = 16
 
-_HORIZON = 600  # characters on both sides of a cut within which torn markup is looked for
+_HORIZON = 600  # characters behind a cut within which the end of torn markup is looked for
+_LOOKED_AT = (*range(8), 9, 12, 16, 21, 27, 34)  # which of the possible cuts of one kind are tried, counted backwards
 _SIZINGS = 8  # measures that the search for the longest fitting slice makes before it merely halves
 _BLANKS = re.compile(r"\s*")
 _WORD_END = re.compile(r"(?P<seen>)[^\S\xa0\u2007\u202f]+")
+_MARKUP_END = re.compile(  # a word's end where markup may begin or end
+    r"(?P<seen>)(?:(?<=[*_~`)\]>])[^\S\xa0\u2007\u202f]+|[^\S\xa0\u2007\u202f]+(?=[*_~`\[!<]))"
+)
 _SENTENCE_END = re.compile(r"(?P<seen>[.!?…][\"'”’»)\]*_~`]*(?=\s)|[。！？][」』”’）]*)")
 _Style = Literal["info", "marker", "raw"]
 _STYLES: tuple[tuple[_Style, float], ...] = (("info", 1 / 3), ("marker", 1 / 2))  # and the share that may be added
@@ -176,6 +180,7 @@ class _Splitter:
         yield from self._breaks(place, reach, blocks=0.6, inner=0.65, lines=0.7)
         yield from self._gaps(_SENTENCE_END, place, reach, share=0.75)
         yield from self._gaps(_WORD_END, place, reach, share=0.5)
+        yield from self._gaps(_MARKUP_END, place, reach, share=0.5)
         yield from itertools.islice(filter(self._outline.may_cut, reversed(self._clusters(place.first, reach))), 4)
         yield from self._breaks(place, reach, blocks=0, inner=0, lines=0)
         yield from self._gaps(_WORD_END, place, reach, share=0)
@@ -211,15 +216,16 @@ class _Splitter:
         if place.style == "raw" or self._outline.is_whole(cut):
             return True
         leaf = self._outline.leaf_at(cut)
-        start, end = max(place.start, cut - self._horizon), min(self._end, cut + self._horizon)
-        if leaf is not None:
-            start, end = max(start, leaf.start), min(end, leaf.end)
+        if leaf is None:
+            start, end = max(place.start, cut - self._horizon), min(self._end, cut + self._horizon)
+        else:  # not from somewhere on: half of a code span at the beginning would turn all that follows inside out
+            start, end = max(place.start, leaf.start), min(self._end, cut + self._horizon, leaf.end)
         middle, end = self._stop(start, cut), self._stop(cut, end)
         if start >= middle:
             return True
         pieces = ((start, end), (start, middle), (self._outline.part_start(cut), end))
         both, before, after = ("".join(read(self._write(place, *piece)).text.split()) for piece in pieces)
-        return both == before + after
+        return both in (before + after, before + after.removeprefix(self._outline.quote_signs(cut)))
 
 
 def _last_of(places: list[int], start: int, end: int) -> "Iterable[int]":
@@ -228,7 +234,10 @@ def _last_of(places: list[int], start: int, end: int) -> "Iterable[int]":
 
 
 def _thinned(cuts: "Iterable[int]") -> "Iterator[int]":
-    """Yield the cuts number 0, 1, 2, 4, 8, 16 and 32: looking further back each time leaves torn markup quickly."""
-    for number, cut in enumerate(itertools.islice(cuts, 33)):
-        if number & (number - 1) == 0:
+    """Yield the first cuts, then some of the later ones: looking further back each time leaves torn markup quickly.
+
+    The steps grow by one, so that markup which comes again every few words cannot keep in step with them.
+    """
+    for number, cut in enumerate(itertools.islice(cuts, _LOOKED_AT[-1] + 1)):
+        if number in _LOOKED_AT:
             yield cut

@@ -36,7 +36,8 @@ _numbers = itertools.count(1)
 class FakeAdapter:
     """An account on a platform without a network.
 
-    A test speaks with `say` and waits with `heard` and `until`; `sent`, `attempts` and `shown` are what it can look at.
+    A test speaks with `say` and `press` and waits with `heard` and `until`; `sent`, `attempts` and `shown` are what it
+    can look at.
     Events that `receive` refuses are offered again, as by a platform that got no confirmation; `refusals` are the errors
     it raised, `received` counts its calls. With `limit`, texts are split at that many characters. Nothing waits for time
     but `heard` and `until`, which give up after `patience_seconds`. A test that plays a deaf connection sets
@@ -116,6 +117,36 @@ class FakeAdapter:
         )
         self.happen(message)
         return message
+
+    def press(
+        self,
+        message: Outbound,
+        label: str,
+        *,
+        sender: str = "U1",
+        kind: ChatKind = "private",
+        press_id: str | None = None,
+        sent_at: datetime = NOON,
+    ) -> Inbound:
+        """Let somebody press a choice under a message that we sent, this double or one before it; return what arrives.
+
+        That the buttons have been taken off meanwhile stops nobody: their finger was faster.
+        """
+        [text] = [choice.text for choice in message.choices if choice.label == label]
+        pressed = next((id for id, standing in self.standing.items() if standing.key == message.key), message.key)
+        arrived = Inbound(
+            id=press_id or f"P{next(_numbers)}",
+            chat=message.chat,
+            kind=kind,
+            sender=Sender(sender, sender),
+            text=text,
+            clean=text,
+            addressed=True,
+            sent_at=sent_at,
+            pressed=pressed,
+        )
+        self.happen(arrived)
+        return arrived
 
     def happen(self, *events: Event) -> None:
         """Let any events happen on the platform, in this order."""

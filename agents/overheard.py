@@ -26,7 +26,7 @@ _ABOUT = "said in this group since your last answer, and not to you"
 class Overheard:
     """One message that a group's members wrote to one another; `sent_at` is aware, `files` are the names of what came along.
 
-    `to` is the name of whom it replies to.
+    `to` is the name of whom it replies to, `forwarded_from` that of who wrote the text when the sender only passed it on.
     """
 
     sender: Speaker
@@ -34,6 +34,7 @@ class Overheard:
     text: str
     to: str | None = None
     files: tuple[str, ...] = ()
+    forwarded_from: str | None = None
 
 
 def overheard_block(messages: Sequence[Overheard], zone: ZoneInfo) -> tuple[Block, ...]:
@@ -59,6 +60,7 @@ def _line(message: Overheard, zone: ZoneInfo) -> str:
     """Return a message on one line, so that its text cannot pass for another message."""
     owner = "your owner" if message.sender.is_owner else "not your owner"
     parts = [f'[to "{fact(message.to)}"]'] if message.to else []
+    parts += [f'[forwards what "{fact(message.forwarded_from)}" wrote]'] if message.forwarded_from is not None else []
     parts += [f"[file {fact(name)}]" for name in message.files]
     words = " ".join([*parts, " ".join(one_line(message.text).split())]).strip()
     words = words if len(words) <= MESSAGE_CHARS else words[: MESSAGE_CHARS - 1] + "…"

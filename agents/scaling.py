@@ -18,6 +18,9 @@ FITTING_BYTES = 1_000_000  # so that twenty of them fit into one request
 _LARGEST_BYTES = MAX_IMAGE_BASE64 // 4 * 3
 _DECODED_PIXELS = 25_000_000  # of four bytes each
 _FILE_PIXELS = 89_000_000  # a JPEG is decoded at a fraction of its size; from here on Pillow itself warns
+_SCANNED_PIXELS = 2_000_000_000  # of all layers of a JPEG together: each costs as much as the image, and takes 95 bytes
+_SCAN = b"\xff\xda"  # begins a layer; among the data of an image, 0 follows 0xFF
+_MOST_READS = 10_000  # a large image takes a thousand; of a million tiny pieces, Pillow makes an hour's work
 _QUALITY = 85
 _ORIENTATION = 0x0112  # the EXIF tag; 1 is upright
 _WITH_ALPHA = frozenset({"RGBA", "LA", "PA", "RGBa", "La"})
@@ -48,6 +51,8 @@ def fitting(data: bytes) -> Picture:
     media_type, width, height = measured
     if min(width, height) < 1 or width * height > _FILE_PIXELS:
         raise CannotBeShown(f"it has {width:,} × {height:,} pixels")
+    if media_type == "image/jpeg" and data.count(_SCAN) * width * height > _SCANNED_PIXELS:
+        raise CannotBeShown(f"it is made of {data.count(_SCAN):,} layers")
     try:
         return _fitting(data, media_type)
     except CannotBeShown:
@@ -62,10 +67,23 @@ def fitting(data: bytes) -> Picture:
         raise CannotBeShown("it is damaged") from error
 
 
+class _Pieces(io.BytesIO):
+    """An image's bytes, which are given out so often and no more."""
+
+    _reads = 0
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Return the next bytes, as every file does."""
+        self._reads += 1
+        if self._reads > _MOST_READS:
+            raise CannotBeShown("it is made of too many pieces")
+        return super().read(size)
+
+
 def _fitting(data: bytes, media_type: str) -> Picture:
     from PIL import Image, ImageOps
 
-    with Image.open(io.BytesIO(data), formats=("JPEG", "PNG", "GIF", "WEBP")) as image:
+    with Image.open(_Pieces(data), formats=("JPEG", "PNG", "GIF", "WEBP")) as image:
         factor = LONG_SIDE_PIXELS / max(image.size)
         if factor < 1:
             image.draft(None, (max(1, round(image.width * factor)), max(1, round(image.height * factor))))

@@ -4,16 +4,19 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 
-from bench import footprint, in_process, memory, session, sockets, startup
+from bench import day, footprint, in_process, memory, platforms, session, startup, streaming, thousand
 from bench.report import say
 
 MEASURES: Mapping[str, Callable[[], Awaitable[None]]] = {
     "footprint": footprint.measure,
     "startup": startup.measure,
     "in_process": in_process.measure,
-    "sockets": sockets.measure,
+    "platforms": platforms.measure,
+    "streaming": streaming.measure,
+    "thousand": thousand.measure,
     "memory": memory.measure,
     "session": session.measure,
+    "day": day.measure,
 }
 
 

@@ -6,7 +6,7 @@ import resource
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -62,12 +62,12 @@ def scripted(name: str, config: Config, home: Home, clock: Clock, *, demo: bool)
 
 
 @asynccontextmanager
-async def running(folder: Path) -> AsyncIterator[Answered]:
+async def running(folder: Path, *, build: Callable[..., Agent] = scripted) -> AsyncIterator[Answered]:
     """Open a gateway over a new home."""
     (folder / "scrubjay.yaml").write_text(SETTINGS, encoding="utf-8")
     config = load_config(folder / "scrubjay.yaml", environment=os.environ, home=folder)
     chat = Answered()
-    async with open_gateway(config, platforms=False, adapters=[chat], build=scripted):
+    async with open_gateway(config, platforms=False, adapters=[chat], build=build):
         await chat.until(lambda: chat.connected)
         yield chat
 

@@ -57,6 +57,14 @@ def rules_in(groups: GroupPolicy, chat: Chat, *, chat_id: str, guild: str | None
     return rules
 
 
+def serves(groups: GroupPolicy, chat: Chat, *, chat_id: str, guild: str | None) -> bool:
+    """Tell whether an account speaks in a group at all, whoever asks there."""
+    policy = rules_in(groups, chat, chat_id=chat_id, guild=guild).policy
+    return policy == "open" or (
+        policy == "allowlist" and any(place in groups.allow for place in _places(chat, chat_id, guild))
+    )
+
+
 def _places(chat: Chat, chat_id: str, guild: str | None) -> tuple[str, ...]:
     """Return the ids that a group is listed under, the most specific first."""
     return (chat.id, chat_id, *((f"guild:{guild}",) if guild else ()))
@@ -87,8 +95,7 @@ def _group(
     is_bot = message.sender.is_bot
     if rules.policy == "disabled":
         return Verdict("ignore", "groups are disabled")
-    places = _places(message.chat, chat_id, message.guild)
-    if rules.policy == "allowlist" and not any(place in rules.allow for place in places):
+    if not serves(groups, message.chat, chat_id=chat_id, guild=message.guild):
         if standing == "owner" and message.addressed and not is_bot:
             return Verdict("tell", f"This group is not on my list. {_how_to_list(message.chat)}")
         return Verdict("ignore", "the group is not on the allow list")

@@ -21,13 +21,14 @@ LONGEST_WAIT_SECONDS = 60.0
 
 @dataclass(slots=True)
 class Account:
-    """One connection and how it is. `reason` says why it is not connected, `name` is the bot's own."""
+    """One connection and how it is. `reason` says why it is not connected; the rest as in `Ready`."""
 
     adapter: Adapter
     state: State = "starting"
     name: str = ""
     reason: str = ""
     warnings: tuple[str, ...] = ()
+    unseen: str = ""
     failures: int = 0
 
     @property
@@ -63,10 +64,11 @@ class Accounts:
         """Keep one account connected until it is revoked; returns only then. What is our own fault is raised."""
 
         def ready(state: Ready) -> None:
+            new = [warning for warning in state.warnings if warning not in account.warnings]
             account.state, account.name, account.reason = "connected", state.name, ""
-            account.warnings, account.failures = state.warnings, 0
+            account.warnings, account.unseen, account.failures = state.warnings, state.unseen, 0
             log.info("connected", extra={"action": "connected", "account": account.label, "bot": state.name})
-            for warning in state.warnings:
+            for warning in new:  # what was said before is in the log, and in the status
                 log.warning(warning, extra={"action": "account_warning", "account": account.label})
             self._on_ready(account.adapter.platform, account.adapter.account)
 

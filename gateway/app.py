@@ -23,7 +23,7 @@ from gateway.assembly import (
     turns_of,
 )
 from gateway.attachments import Attachments
-from gateway.build import build_adapters, build_agent, build_heartbeats, build_transcriber
+from gateway.build import build_adapters, build_agent, build_heartbeats, build_transcriber, build_web
 from gateway.builtin_commands import builtin_commands
 from gateway.commands import Commands
 from gateway.config import Config
@@ -49,6 +49,7 @@ from gateway.store import Store
 from gateway.sweep import Sweep
 from gateway.tasks import Spawn, task_scope
 from gateway.turns import Agent
+from gateway.web import Web
 from memory.clock import Clock, SystemClock, zone_named
 from memory.engine import Memory
 
@@ -79,6 +80,7 @@ class Gateway:
     schedule: Schedule
     alarms: Mapping[str, Alarm]
     endings: Endings
+    web: Web | None
 
     async def start(self, spawn: Spawn) -> None:
         """Take up what the last process left, then connect every account and watch every memory."""
@@ -94,6 +96,8 @@ class Gateway:
         for account in self.accounts.all:
             work = self.accounts.supervise(account, self.reception.receive, self.commands.menu)
             spawn(work, f"account {account.label}")
+        if self.web is not None:
+            spawn(self.web.run(), "web")
         for agent in self.agents.values():
             if agent.memory is not None:
                 spawn(agent.memory.run(), f"memory {agent.id}")
@@ -101,6 +105,12 @@ class Gateway:
                 spawn(agent.sessions.run(), f"past conversations {agent.id}")
         spawn(self.endings.run(), "summaries of ended sessions")
         spawn(self._keep_house(), "housekeeping")
+
+    async def finish(self) -> None:
+        """Let no further request in, and finish what is being received and sent."""
+        if self.web is not None:
+            await self.web.stop()
+        await self.delivery.drain()
 
     async def _keep_house(self) -> None:
         """Forget texts and rows after their retention times, at start and every hour."""
@@ -166,11 +176,11 @@ async def open_gateway(
                 recollections,
                 Attachments(threads, transcriber),
             )
-            gateway = await _assemble(base, connected)
+            gateway = await _assemble(base, connected, serves_web=platforms)
             stack.push_async_callback(gateway.accounts.close)
             await gateway.start(spawn)
             yield gateway
-            await gateway.delivery.drain()
+            await gateway.finish()
 
 
 async def _opened(
@@ -190,11 +200,12 @@ async def _opened(
     }
 
 
-async def _assemble(base: Base, adapters: Sequence[Adapter]) -> Gateway:
+async def _assemble(base: Base, adapters: Sequence[Adapter], *, serves_web: bool) -> Gateway:
     """Build each part by its constructor, lowest first."""
     config, store, clock = base.config, base.store, base.clock
     socket = socket_path(base.home.state)
     accounts, delivery = outward(base, adapters, socket)
+    web = build_web(config, accounts, clock) if serves_web else None
     people = People(owner=config.owner, linked=config.people, approved=await store.people())
     admission = admission_of(base, people, await store.aliases())
     endings = endings_of(base)
@@ -204,7 +215,7 @@ async def _assemble(base: Base, adapters: Sequence[Adapter]) -> Gateway:
     lanes = lanes_of(base, judge, turns)
     sweep = Sweep(judge, lanes, store.conversations, clock)
     pairing = Pairing(store, people, clock)
-    desk = desk_of(base, lanes, turns, accounts, pairing, delivery, lambda: commands)
+    desk = desk_of(base, lanes, turns, accounts, pairing, delivery, lambda: commands, web)
     reminders = reminders_of(base, accounts, people, lambda: reception)
     commands = Commands(
         builtin_commands(desk)
@@ -222,6 +233,7 @@ async def _assemble(base: Base, adapters: Sequence[Adapter]) -> Gateway:
         sessions=base.sessions,
         find=accounts.find,
         spawn=base.spawn,
+        clock=clock,
         first_message=preloading(base.agents.values(), base.spawn),
     )
     heartbeats = build_heartbeats(config, base.agents, post_of(base, reception, lanes, accounts, people))
@@ -241,4 +253,5 @@ async def _assemble(base: Base, adapters: Sequence[Adapter]) -> Gateway:
         base.schedule,
         {"sessions": sweep, "reminders": reminders, **heartbeats},
         endings,
+        web,
     )

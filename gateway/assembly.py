@@ -43,6 +43,7 @@ from gateway.store import Store
 from gateway.summing_up import SummingUp
 from gateway.tasks import Spawn
 from gateway.turns import Agent, Turns
+from gateway.web import Web
 from memory.clock import Clock
 from scrubjay import __version__
 
@@ -73,6 +74,7 @@ def desk_of(
     pairing: Pairing,
     delivery: Delivery,
     commands: Callable[[], Commands],
+    web: Web | None,
 ) -> Desk:
     """Build what the built-in commands look at; `/help` lists the registry that it is part of, hence the late lookup."""
     return Desk(
@@ -87,6 +89,7 @@ def desk_of(
         pairing=pairing,
         delivery=delivery,
         commands=commands,
+        web=web,
     )
 
 

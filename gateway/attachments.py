@@ -5,7 +5,7 @@ Images and PDFs are shown, voice messages written down; of every other file the 
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -53,15 +53,25 @@ class Attachments:
     def __init__(self, threads: Threads, transcriber: Transcriber | None = None) -> None:
         self._threads = threads
         self._transcriber = transcriber
-        self._looking = asyncio.Lock()  # a decoded image takes a lot of memory: one at a time
+        self._looking = asyncio.Lock()  # a decoded image takes a lot of memory, a hostile PDF seconds: one at a time
 
     async def take(
-        self, attachments: Sequence[Attachment], *, adapter: Adapter | None, files: ShelfFiles, room_tokens: int
+        self,
+        attachments: Sequence[Attachment],
+        *,
+        adapter: Adapter | None,
+        files: ShelfFiles,
+        room_tokens: int,
+        progress: Callable[[], None],
     ) -> Taken:
-        """Fetch and save each attachment; what is shown of them takes no more than `room_tokens` together."""
+        """Fetch and save each attachment; what is shown of them takes no more than `room_tokens` together.
+
+        `progress` is called after each: many that come slowly are no standstill.
+        """
         taken = Taken()
         for attachment in attachments:
             one = await self._take_one(attachment, adapter, files, room_tokens)
+            progress()
             room_tokens -= one.shown_tokens
             taken = Taken((*taken.files, *one.files), (*taken.notes, *one.notes), (*taken.words, *one.words))
         return taken
@@ -108,10 +118,13 @@ class Attachments:
 
     async def _shown(self, path: str, data: bytes, kind: str, files: ShelfFiles, room_tokens: int) -> Block | None:
         """Return the block of an image or a PDF, None for any other file; raises `CannotBeShown`."""
-        if kind == "image" or measure(data) is not None:
-            async with self._looking:
+        is_image = kind == "image" or measure(data) is not None
+        if not is_image and not is_pdf(data):
+            return None
+        async with self._looking:
+            if is_image:
                 return await self._threads(_image, path, data, files, room_tokens)
-        return await self._threads(_document, path, data, room_tokens) if is_pdf(data) else None
+            return await self._threads(_document, path, data, room_tokens)
 
 
 def _image(path: str, data: bytes, files: ShelfFiles, room_tokens: int) -> Block:

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 
-from adapters.base import Adapter
+from adapters.base import Adapter, Chat
 from adapters.seen import LastSeen, Seen
 from agents.base import Model
 from agents.journal import Journal
@@ -11,12 +11,16 @@ from agents.prices import Price
 from agents.pruning import Pruning
 from agents.transcription import Transcriber
 from agents.workspace import FileCache, Limits, create_workspace
-from gateway.access import Policy
+from gateway.access import Policy, serves
+from gateway.accounts import Accounts
 from gateway.agent import Agent
 from gateway.config import Config, DiscordAccount, ModelConfig, SlackAccount, TelegramAccount
 from gateway.contexts import ContextRules
+from gateway.errors import GatewayError
+from gateway.extras import missing
 from gateway.heartbeat import Heartbeat, Post, Rhythm
 from gateway.home import Home
+from gateway.web import Web
 from memory.clock import Clock
 from memory.files import ShelfFiles
 from memory.scan import Tree
@@ -127,8 +131,20 @@ def _discord(name: str, account: DiscordAccount, clock: Clock, last_seen: LastSe
     from adapters.discord.adapter import DiscordAdapter
 
     token = account.token.get_secret_value()
-    addresses = {"api_url": account.api_url, "gateway_url": account.gateway_url}
-    return DiscordAdapter(name, token, clock=clock, last_seen=last_seen, **addresses)
+    groups = account.groups
+
+    def is_served(channel: str, server: str) -> bool:
+        return serves(groups, Chat("discord", name, channel), chat_id=channel, guild=server)
+
+    return DiscordAdapter(
+        name,
+        token,
+        clock=clock,
+        last_seen=last_seen,
+        api_url=account.api_url,
+        gateway_url=account.gateway_url,
+        serves=is_served,
+    )
 
 
 def _slack(name: str, account: SlackAccount, clock: Clock, last_seen: LastSeen) -> Adapter:
@@ -148,19 +164,45 @@ def _slack(name: str, account: SlackAccount, clock: Clock, last_seen: LastSeen) 
 ADAPTERS: Mapping[str, Callable[..., Adapter]] = {"telegram": _telegram, "discord": _discord, "slack": _slack}
 
 
+def build_web(config: Config, accounts: Accounts, clock: Clock) -> Web | None:
+    """Return the web server where somebody needs it; `GatewayError`, with what to do, where its packages are missing."""
+    if not config.serves_web:
+        return None
+    _require("web")
+    from gateway.web_endpoints import Endpoints, TakesRequests
+    from gateway.web_server import HttpServer
+
+    slack: dict[str, TakesRequests] = {}
+    for name, account in config.channels.slack.accounts.items():
+        adapter = accounts.find("slack", name)
+        if account.over_http and isinstance(adapter, TakesRequests):
+            slack[name] = adapter
+    token = config.web.token.get_secret_value() if config.web.token else None
+    endpoints = Endpoints(accounts, slack, clock, token=token)
+    return Web(config.web.host, config.web.port, HttpServer(endpoints.application), clock)
+
+
 def build_adapters(
     config: Config, clock: Clock, last_seen: Callable[[str, str], Awaitable[Sequence[Seen]]]
 ) -> list[Adapter]:
     """Return an adapter for every configured account; only the SDKs that are needed are imported.
 
-    `last_seen` says, by platform and account, what was heard already.
+    `last_seen` says, by platform and account, what was heard already. `GatewayError`, with what to do, where an SDK is missing.
     """
+    for platform, accounts in config.channels.by_platform.items():
+        if accounts and platform in ADAPTERS:
+            _require(platform)
     return [
         ADAPTERS[platform](name, account, clock, partial(last_seen, platform, name))
         for platform, accounts in config.channels.by_platform.items()
         for name, account in accounts.items()
         if platform in ADAPTERS
     ]
+
+
+def _require(extra: str) -> None:
+    if sentence := missing(extra):
+        raise GatewayError(sentence)
 
 
 def policies(config: Config) -> dict[tuple[str, str], Policy]:

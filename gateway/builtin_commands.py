@@ -1,22 +1,26 @@
 """The built-in commands: /help /status /whoami /stop /pair."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
+from adapters.base import Choice
 from agents.workspace import WorkspaceSnapshot
 from gateway.accounts import Accounts
-from gateway.commands import Call, Command, Commands, NotDone
+from gateway.commands import Answer, Call, Command, Commands, NotDone
 from gateway.delivery import Delivery
 from gateway.lanes import Lanes
 from gateway.outbox import Place
 from gateway.pairing import Pairing, PairingRefused
-from gateway.store import PendingPairing, Store
+from gateway.store import Failure, PendingPairing, Store
 from gateway.turns import Agent, Turns
+from gateway.web import Web
 from memory.clock import Clock
 from memory.files import ShelfFiles
+
+PAIRS_SHOWN = 4  # with buttons
 
 _MARKUP = re.compile(r"[`*_~|<>\\\[\]\x00-\x1f]")
 
@@ -36,6 +40,7 @@ class Desk:
     pairing: Pairing
     delivery: Delivery
     commands: Callable[[], Commands]
+    web: Web | None
 
 
 def builtin_commands(desk: Desk) -> dict[str, Command]:
@@ -112,10 +117,17 @@ async def _owner_status(desk: Desk) -> list[str]:
         reason = f": {account.reason}" if account.reason else ""
         lines.append(f"- {account.label}: {account.state}{name}{reason}")
         lines += [f"  - {warning}" for warning in account.warnings]
+        if account.unseen:
+            lines.append(f"  - After a pause it never sees {account.unseen}")
+    if desk.web is not None:
+        reason = f": {desk.web.reason}" if desk.web.reason else ""
+        lines.append(f"- Web: {desk.web.state} on {desk.web.address}{reason}")
     waiting = max(0, backlog.waiting - 1)  # without the one that asks
     lines.append(f"- Messages: {waiting} waiting, {backlog.running} being answered, {backlog.to_send} to be sent")
     if backlog.failed_today:
-        lines.append(f"- In the last day {_messages(backlog.failed_today)} could not be sent")
+        lines.append(
+            f"- In the last day {_messages(backlog.failed_today)} could not be sent{_last(backlog.last_failure)}"
+        )
     if backlog.doubtful_today:
         lines.append(f"- In the last day {_messages(backlog.doubtful_today)} may have arrived twice, marked as such")
     if backlog.held:
@@ -125,6 +137,13 @@ async def _owner_status(desk: Desk) -> list[str]:
         people = "1 person waits" if len(pending) == 1 else f"{len(pending)} people wait"
         lines.append(f"- {people} to be let in; `/pair list` shows who")
     return lines
+
+
+def _last(failure: Failure | None) -> str:
+    if failure is None:
+        return ""
+    thread = f", thread `{failure.thread}`" if failure.thread else ""
+    return f"; the last one to `{failure.chat}`{thread} on {failure.platform}/{failure.account}: {failure.why}"
 
 
 async def _whoami(call: Call) -> str:
@@ -158,18 +177,19 @@ async def _snapshot(desk: Desk, call: Call) -> WorkspaceSnapshot:
     return await desk.turns.snapshot(agent, ShelfFiles(agent.workspace, audience), audience)
 
 
-async def _pair(desk: Desk, call: Call) -> str:
+async def _pair(desk: Desk, call: Call) -> str | Answer:
     words = call.arguments.split()
     try:
         match [word.lower() for word in words]:
             case [] | ["list"]:
                 return await _pair_list(desk)
             case ["approve", _]:
-                return await _approve(desk, words[1], "person")
+                return await _and_who_waits(desk, await _approve(desk, words[1], "person"))
             case ["approve", _, "owner"]:
-                return await _approve(desk, words[1], "owner")
+                return await _and_who_waits(desk, await _approve(desk, words[1], "owner"))
             case ["reject", _]:
-                return f"{_who(await desk.pairing.reject(words[1]))} was not let in; the code is void."
+                told = f"{_who(await desk.pairing.reject(words[1]))} was not let in; the code is void."
+                return await _and_who_waits(desk, told)
     except PairingRefused as refusal:
         raise NotDone(str(refusal)) from refusal
     raise NotDone(f"I do not understand that. Write `{call.command.usage}`.")
@@ -193,16 +213,32 @@ def plain_name(name: str) -> str:
     return _MARKUP.sub("", name).strip() or "somebody"
 
 
-async def _pair_list(desk: Desk) -> str:
+async def _pair_list(desk: Desk) -> Answer:
     pending = await desk.pairing.pending()
     if not pending:
-        return "Nobody is waiting to be let in."
+        return Answer("Nobody is waiting to be let in.")
     lines = ["| code | who | where | until |", "|---|---|---|---|"]
     for pairing in pending:
         until = datetime.fromtimestamp(pairing.expires_at, UTC).astimezone(desk.clock.zone)
         where = f"{pairing.platform}/{pairing.account}"
         lines.append(f"| {pairing.code} | {_who(pairing)} | {where} | {until:%H:%M} |")
-    return "\n".join(lines)
+    lines += ["", "`/pair approve CODE` lets somebody in, `/pair reject CODE` does not."]
+    return Answer("\n".join(lines), choices=_pair_choices(pending))
+
+
+async def _and_who_waits(desk: Desk, told: str) -> str | Answer:
+    """Add the others, whose buttons have gone with the one that was pressed."""
+    waiting = await _pair_list(desk)
+    return Answer(f"{told}\n\n{waiting.text}", choices=waiting.choices) if waiting.choices else told
+
+
+def _pair_choices(pending: Sequence[PendingPairing]) -> tuple[Choice, ...]:
+    """Return a pair of choices for each who waits, by code: names are chosen by those who bear them."""
+    return tuple(
+        Choice(f"{label} {pairing.code}", f"/pair {verb} {pairing.code}")
+        for pairing in pending[:PAIRS_SHOWN]
+        for verb, label in (("approve", "Let in"), ("reject", "Reject"))
+    )
 
 
 def _messages(count: int) -> str:

@@ -1,4 +1,4 @@
-"""The command line: `scrubjay init`, `chat`, `run`, `check-config`, `route explain`, `pair`, `memory`, `version`."""
+"""The command line: `scrubjay init`, `chat`, `run`, `status`, `check-config`, `route explain`, `pair`, `memory`, `version`."""
 
 import os
 import sys
@@ -73,6 +73,18 @@ def run(home: HomeOption = None) -> None:
 
     config, place = config_of(home, connects=True)
     raise typer.Exit(serve(config, place))
+
+
+@cli.command()
+def status(home: HomeOption = None) -> None:
+    """Show how the gateway that runs here is.
+
+    Its model and memory, every account with what it lacks, and what waits or could not be sent; as `/status` in a chat.
+    """
+    from gateway.running import status_here
+
+    config, place = config_of(home)
+    raise typer.Exit(status_here(config, place))
 
 
 @cli.command("check-config")

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from adapters.base import Inbound, MenuEntry
+from adapters.base import Choice, Inbound, MenuEntry
 from gateway.access import Standing
 from gateway.router import Route
 
@@ -23,10 +23,14 @@ class NotDone(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What is said about a command, in Markdown; `refused` when it was not carried out."""
+    """What is said about a command, in Markdown; `refused` when it was not carried out.
+
+    `choices` are commands that could come next, to be pressed; the text names them as well, for where there are no buttons.
+    """
 
     text: str
     refused: bool = False
+    choices: tuple[Choice, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +38,8 @@ class Command:
     """A command: its name, its arguments as people read them, one line of help, and who may use it.
 
     `everyone`: whoever may speak to us. `chat`: the owner, and a person in their own private chat. `owner`: the owner, in a
-    private chat, so that a group does not read the answer; `owner anywhere`: in groups too. `run` returns Markdown or
-    raises `NotDone`.
+    private chat, so that a group does not read the answer; `owner anywhere`: in groups too. `run` returns Markdown, or an
+    `Answer` with choices, or raises `NotDone`.
 
     `opens`: it begins a new session, with this as the cause of the old one's end. That happens when its lane comes to it,
     though it is answered at once; what is written after its name is the session's first message.
@@ -45,7 +49,7 @@ class Command:
     arguments: str
     help: str
     who: Who
-    run: Callable[["Call"], Awaitable[str]]
+    run: Callable[["Call"], Awaitable[str | Answer]]
     opens: Literal["new", "reset"] | None = None
 
     @property
@@ -95,7 +99,8 @@ class Commands:
         if refusal is not None:
             return Answer(refusal, refused=True)
         try:
-            return Answer(await call.command.run(call))
+            said = await call.command.run(call)
+            return said if isinstance(said, Answer) else Answer(said)
         except NotDone as reason:
             return Answer(str(reason), refused=True)
         except Exception:

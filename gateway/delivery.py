@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from adapters.base import Activity, Adapter, Finder
+from adapters.base import Activity, Adapter, Chat, Finder, Streamer
 from adapters.errors import AdapterError, NobodyThere, Rejected, Transient, Unauthorized, Unknown
 from gateway.accounts import Find
 from gateway.gates import Gates
 from gateway.inbox import Part
 from gateway.outbox import Outbox, Parcel, Place, place_of
-from gateway.sending import DUPLICATE_MARK, carried_out, looked_for
+from gateway.sending import DUPLICATE_MARK, carried_out, dressed, looked_for
 from gateway.tasks import Spawn
 from memory.clock import Clock
 
@@ -112,6 +112,28 @@ class Delivery:
                 self.gates.keep_still(place_of(chat), error.retry_after_seconds)
             log.debug("activity not shown", extra={"action": "activity_not_shown", "error": str(error)})
 
+    async def settle(self, chat: Chat, message_id: str) -> None:
+        """Take the buttons off a message of ours, one of which was pressed; the request to its platform is not waited for.
+
+        Best effort: a button that stays does no more than its command, which says that it is settled already.
+        """
+        parcel = await self._outbox.settle(chat, message_id)
+        adapter = self._find(chat.platform, chat.account)
+        if parcel is not None and isinstance(adapter, Streamer):
+            self._spawn(self._without_buttons(adapter, parcel, message_id), "take buttons off")
+
+    async def _without_buttons(self, adapter: Streamer, parcel: Parcel, message_id: str) -> None:
+        place = place_of(parcel.message.chat)
+        async with self.gates.passing(place):
+            if self.gates.closed or self.gates.silent_for(place):
+                return
+            try:
+                await adapter.edit(dressed(parcel), message_id)
+            except AdapterError as error:
+                if isinstance(error, Transient) and error.retry_after_seconds is not None:
+                    self.gates.keep_still(place, error.retry_after_seconds)
+                log.debug("buttons stay", extra=_extra(parcel, "buttons_stay") | {"error": str(error)})
+
     async def _work(self, place: Place) -> None:
         queue = self._queues[place]
         try:
@@ -166,8 +188,9 @@ class Delivery:
         except AdapterError as error:
             await self._refused(queue, parcel, error, looks=isinstance(adapter, Finder))
             return
-        await self._outbox.sent(parcel, platform_id)
-        log.info("delivered", extra=_extra(parcel, "delivered"))
+        await self._outbox.sent(looked, platform_id)
+        answers = {"messages": ",".join(parcel.answers)} if parcel.answers else {}  # the last part of their answer
+        log.info("delivered", extra=_extra(parcel, "delivered") | answers)
         await self._finish(parcel)
 
     async def _refused(self, queue: _Queue, parcel: Parcel, error: AdapterError, *, looks: bool) -> None:
@@ -234,6 +257,8 @@ class Delivery:
         elif error.reason == "too_long" and message.file is None and len(pieces := _halves(message.text)) > 1:
             await self._outbox.resplit(parcel, pieces)
             return
+        elif message.choices and error.reason in ("format", "other"):  # the text says what to type
+            changed = parcel.changed(choices=())
         elif parcel.edits is not None and error.reason not in ("forbidden", "chat_gone"):
             await self._outbox.detach(parcel, error=str(error), remove=error.reason != "edit_gone")
             return

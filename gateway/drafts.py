@@ -141,6 +141,9 @@ class Drafts:
                 work.asking = True
                 try:
                     await self._show_now(work)
+                except Exception:  # the disk is full, or no platform takes such a text: the reply does not depend on it
+                    work.closed = True
+                    log.exception("draft given up", extra=_extra(work, "draft_given_up"))
                 finally:
                     work.asking = False
 
@@ -155,6 +158,7 @@ class Drafts:
 
     async def _show_now(self, work: _Work) -> None:
         """Show what is written now. Whatever the platform answers, the turn goes on."""
+        doing = work.written.doing  # as it is in the text, which may go on while it is split
         text = await self._first_part(work)
         wanted = work.wanted
         async with self._gates.passing(work.place):
@@ -164,7 +168,7 @@ class Drafts:
             work.pace.shown_at = self._clock.monotonic()
             self._gates.paced(work.place, work.pace.seconds)
             try:
-                await self._request(work, text)
+                await self._request(work, text, doing)
                 work.refusals, work.pace.shown = 0, wanted
             except AdapterError as error:
                 await self._refused(work, error)
@@ -182,10 +186,10 @@ class Drafts:
     async def _split(self, platform: _Platform, text: str) -> list[str]:
         return platform.parts(text) if len(text) <= SHORT_CHARS else await self._threads(platform.parts, text)
 
-    async def _request(self, work: _Work, text: str) -> None:
+    async def _request(self, work: _Work, text: str, doing: str | None) -> None:
         """Show a text in the way of the chat's platform."""
         control = work.control
-        message = Outbound(control.chat, text, f"scrubjay-{control.turn}", plain=work.plain, draft=True)
+        message = Outbound(control.chat, text, f"scrubjay-{control.turn}", plain=work.plain, draft=True, doing=doing)
         if work.pace.streaming.way == "vanishing":
             await work.platform.draft(message)
             return
@@ -219,9 +223,8 @@ class Drafts:
 
     async def _refused(self, work: _Work, error: AdapterError) -> None:
         """Decide whether there is anything more to show."""
-        chat = work.control.chat
-        extra = {"action": "draft_refused", "account": f"{chat.platform}/{chat.account}", "chat": chat.id}
-        log.info("draft not shown: %s", error, extra=extra | {"error": type(error).__name__})
+        extra = _extra(work, "draft_refused") | {"error": type(error).__name__}
+        log.info("draft not shown: %s", error, extra=extra)
         match error:
             case Transient():
                 seconds = error.retry_after_seconds
@@ -238,3 +241,8 @@ class Drafts:
                 work.closed |= work.refusals >= MAX_REFUSALS or error.reason in ("edit_gone", "chat_gone", "forbidden")
             case Unauthorized():
                 work.closed = True
+
+
+def _extra(work: _Work, action: str) -> dict[str, object]:
+    chat = work.control.chat
+    return {"action": action, "account": f"{chat.platform}/{chat.account}", "chat": chat.id}

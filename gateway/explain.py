@@ -18,13 +18,14 @@ from gateway.people import People
 from gateway.router import routing_of
 from gateway.sessions import settings_of
 from gateway.store import KnownPerson, Store
+from gateway.web import address
 from memory.clock import SystemClock, zone_named
 
 PLATFORMS: tuple[Platform, ...] = ("telegram", "discord", "slack", "terminal")
 
 
 # Settings that are read and checked, and that nothing acts on so far.
-_LATER = ("web", "retention.notes_archive_days")
+_LATER = ("retention.notes_archive_days",)
 
 
 def _without_effect(config: Config) -> list[str]:
@@ -57,9 +58,18 @@ def describe_config(config: Config, home: Home) -> list[str]:
             rules = f"private {account.private.policy}, groups {account.groups.policy}"
             later = "" if platform in ADAPTERS else "; this platform is not served yet"
             lines.append(f"account {platform}/{name}: {rules}{later}")
+    lines += _served_over_http(config)
     if without_effect := _without_effect(config):
         lines.append(f"no effect yet: {', '.join(without_effect)}")
     return lines
+
+
+def _served_over_http(config: Config) -> list[str]:
+    if not config.serves_web:
+        return []
+    requests = [f"/slack/{name}" for name, account in config.channels.slack.accounts.items() if account.over_http]
+    readyz = "/readyz with the token" if config.web.token else "/readyz"
+    return [f"web {address(config.web.host, config.web.port)}: {', '.join([*requests, '/healthz', readyz])}"]
 
 
 @dataclass(frozen=True, slots=True)

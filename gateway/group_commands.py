@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from adapters.base import Choice
 from gateway.access import ACTIVATIONS, Activation
 from gateway.admission import Admission
 from gateway.agent import Agent
-from gateway.commands import Call, Command, NotDone
-from gateway.router import Routing, agents_on, describe
+from gateway.commands import Answer, Call, Command, NotDone
+from gateway.router import Route, Routing, agents_on, describe
 from gateway.sessions import Sessions
 
 _DEFAULT = "default"
@@ -55,15 +56,25 @@ class GroupCommands:
     def _speaks(self, agent: str, platform: str, account: str) -> bool:
         return agent in agents_on(platform, account, self.routing)
 
-    async def _activation(self, call: Call) -> str:
+    async def _activation(self, call: Call) -> str | Answer:
         if call.message.kind == "private":
             raise NotDone("In a private chat I answer everything. Use /activation in a group.")
         if not call.arguments:
-            return _TOLD[self.admission.activation(call.message)]
+            told = _TOLD[self.admission.activation(call.message)]
+            how = f"To change it, write `/activation` and one of these words: `mention`, `always`, `{_DEFAULT}`."
+            words = (*ACTIVATIONS, _DEFAULT)
+            return Answer(f"{told} {how}", choices=tuple(Choice(word, f"/activation {word}") for word in words))
         wanted = call.arguments.lower()
         activation = next((one for one in ACTIVATIONS if one == wanted), None)
         if activation is None and wanted != _DEFAULT:
             raise NotDone(f"I do not know {call.arguments!r}. It can be `mention`, `always` or `{_DEFAULT}`.")
-        settings = self.sessions.settings(call.route.session)
-        await self.sessions.set_settings(call.route, replace(settings, activation=activation))
+        route = _of_group(call)
+        settings = self.sessions.settings(route.session)
+        await self.sessions.set_settings(route, replace(settings, activation=activation))
         return _TOLD[self.admission.activation(call.message)]
+
+
+def _of_group(call: Call) -> Route:
+    """Return the route that a call sets something for: of a message that only now opens its thread, that of the group."""
+    opens = call.message.chat.thread == call.message.id
+    return replace(call.route, session=call.route.around, around=None) if opens and call.route.around else call.route

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from adapters.base import Chat, DeadLetter, Inbound, Migration, Purpose
+from adapters.base import Chat, Choice, DeadLetter, Inbound, Migration, Purpose
 
 if TYPE_CHECKING:
     from gateway.store.conversations import SessionRow
@@ -19,6 +19,7 @@ class Part:
     """One message to be put into the outbox: Markdown text, or a file with text as its caption.
 
     `answers` are the ids of the messages that are answered once this part is out; empty for all but the last part.
+    `choices` are on the last part alone as well.
     """
 
     chat: Chat
@@ -28,6 +29,7 @@ class Part:
     file_name: str | None = None
     file_path: str | None = None
     answers: tuple[str, ...] = ()
+    choices: tuple[Choice, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

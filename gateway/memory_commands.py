@@ -4,10 +4,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from secrets import token_hex
 
+from adapters.base import Choice
 from agents.forgetting import Said
 from gateway.agent import Agent
-from gateway.commands import Call, Command, NotDone
+from gateway.commands import Answer, Call, Command, NotDone
 from gateway.forgetting import Done, Forgetting, Plan
 from gateway.sessions import Threads
 from memory.analyser import content_words, terms
@@ -22,15 +24,19 @@ SHOWN_LINES = 12
 ASKED_FOR = timedelta(minutes=10)
 
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)\s*", re.DOTALL)  # tells people how to use the file
+
+_ANSWER = re.compile(r"(\S+?)[.!]*(?: #([0-9a-f]{8}))?")  # one that was pressed names what it answers
 _YES = ("yes", "ja", "oui", "sí", "si", "да", "是", "はい", "예")
+_NO = ("no", "nein", "non", "нет", "否", "いいえ", "아니요")
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A plan that waits for its yes."""
+    """A plan that waits for its yes; `mark` stands for it in buttons, which must not hold what is to be forgotten."""
 
     plan: Plan
     until: datetime
+    mark: str
 
 
 class MemoryCommands:
@@ -49,7 +55,7 @@ class MemoryCommands:
         usage = "[search WORDS | forget WORDS]"
         return {"memory": Command("memory", usage, "what I remember; find or forget something", "chat", self._run)}
 
-    async def _run(self, call: Call) -> str:
+    async def _run(self, call: Call) -> str | Answer:
         verb, _, words = call.arguments.partition(" ")
         words = words.strip()
         match verb.lower():
@@ -57,10 +63,11 @@ class MemoryCommands:
                 return await self._overview(call)
             case "search" if words:
                 return await self._search(call, words)
-            case "forget" if words.casefold().rstrip(".!") in _YES:
-                return await self._forget(call)
+            case "forget" if (answer := _ANSWER.fullmatch(words)) and (word := answer[1].casefold()) in (*_YES, *_NO):
+                return await self._forget(call, is_yes=word in _YES, mark=answer[2])
             case "forget" if words:
-                return await self._plan(call, words)
+                self._asked.pop(self._key(call), None)
+                return self._ask(call, await self._plan(call, words))
         raise NotDone(
             "Write `/memory` to see what I keep, `/memory search WORDS` to find something in it, "
             "or `/memory forget WORDS` to take out every line that holds all of these words."
@@ -93,29 +100,43 @@ class MemoryCommands:
             told.append(f"_{answer.degraded}_")
         return "\n\n".join(told)
 
-    async def _plan(self, call: Call, words: str) -> str:
-        agent = self._agents[call.route.agent]
+    async def _plan(self, call: Call, words: str) -> Plan:
+        """Return what would go; raises `NotDone` when that is nothing."""
         if call.route.audience.kind == "group":
             raise NotDone("Forgetting is for private chats; my owner can do it there for this group as well.")
-        plan = await self._forgetting.plan(agent, call.route.audience, words, session=call.route.session)
-        now = self._clock.now()
-        self._asked = {key: asked for key, asked in self._asked.items() if asked.until > now}
-        self._asked.pop(self._key(call), None)
+        agent, audience = self._agents[call.route.agent], call.route.audience
+        plan = await self._forgetting.plan(agent, audience, words, session=call.route.session)
         if plan.is_empty:
             also = [_not_ours(plan.not_ours)] if plan.not_ours else []
             also += [f"`{path}` has them in its name; give it another one." for path in plan.names]
             raise NotDone(" ".join(["I find no line that holds all of these words.", *also]))
-        self._asked[self._key(call)] = _Asked(plan, now + ASKED_FOR)
-        return "\n".join(_shown(plan))
+        return plan
 
-    async def _forget(self, call: Call) -> str:
-        asked = self._asked.pop(self._key(call), None)
+    def _ask(self, call: Call, plan: Plan) -> Answer:
+        """Show a plan, and let it wait for its yes."""
+        now = self._clock.now()
+        self._asked = {key: asked for key, asked in self._asked.items() if asked.until > now}
+        mark = token_hex(4)
+        self._asked[self._key(call)] = _Asked(plan, now + ASKED_FOR, mark)
+        choices = (
+            Choice("Yes, forget it", f"/memory forget yes #{mark}"),
+            Choice("No, keep it", f"/memory forget no #{mark}"),
+        )
+        return Answer("\n".join(_shown(plan)), choices=choices)
+
+    async def _forget(self, call: Call, *, is_yes: bool, mark: str | None) -> str:
+        asked = self._asked.get(self._key(call))
+        if asked is not None and mark in (None, asked.mark):
+            del self._asked[self._key(call)]
+        else:
+            asked = None
+        if not is_yes:
+            return "I keep it: nothing was taken out."
         if asked is None:
             raise NotDone("Nothing waits for your yes. Write `/memory forget` and the words first.")
         if asked.until <= self._clock.now():
             raise NotDone("You asked for that too long ago. Write `/memory forget` with the words again.")
-        agent = self._agents[call.route.agent]
-        done = await self._forgetting.carry_out(asked.plan, agent)
+        done = await self._forgetting.carry_out(asked.plan, self._agents[call.route.agent])
         return "\n".join(_told(asked.plan, done))
 
     @staticmethod

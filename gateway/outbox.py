@@ -104,6 +104,13 @@ class Outbox(Protocol):
         """
         ...
 
+    async def settle(self, chat: Chat, platform_id: str) -> Parcel | None:
+        """Record that one of a message's choices was taken, and return the message without them.
+
+        None when it has none any more, was not sent, or what it said is not kept any more.
+        """
+        ...
+
     async def recover(self, *, hold: bool, younger_than_seconds: float) -> int:
         """At start: let go of parts that were found half-way, as doubtful ones; return how many there were.
 

@@ -5,6 +5,7 @@ import hmac
 import logging
 import math
 import secrets
+from collections import deque
 from collections.abc import Sequence
 from typing import Literal
 
@@ -20,6 +21,7 @@ log = logging.getLogger(__name__)
 CODE_LENGTH = 8
 CODE_SECONDS = 3_600
 MAX_WRONG = 5
+REMEMBERED_CODES = 100
 _ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # without the letters and digits that are taken for one another
 
 
@@ -34,6 +36,7 @@ class Pairing:
         self._store = store
         self._people = people
         self._clock = clock
+        self._served: deque[str] = deque(maxlen=REMEMBERED_CODES)
         self._one_guess_at_a_time = asyncio.Lock()  # side by side, many wrong codes would count as one
 
     def request(self, chat: Chat) -> PairingRequest:
@@ -69,6 +72,7 @@ class Pairing:
         chat = Chat(pairing.platform, pairing.account, pairing.chat)  # type: ignore[arg-type]
         welcome = "You are in. What can I do for you?" if standing == "person" else "From now on I am yours. Hello!"
         await self._store.approve(pairing, standing, [Part(chat=chat, text=welcome, purpose="notice")])
+        self._served.append(pairing.code)
         log.info("let in", extra={"action": "let_in", "standing": standing} | _ids(pairing))
         self._people.add(KnownPerson(pairing.platform, pairing.sender, standing, pairing.name))
         return pairing, standing
@@ -77,6 +81,7 @@ class Pairing:
         """Forget a code; raises `PairingRefused` with a sentence."""
         pairing = await self._find(code)
         await self._store.reject(pairing)
+        self._served.append(pairing.code)
         log.info("not let in", extra={"action": "rejected"} | _ids(pairing))
         return pairing
 
@@ -94,6 +99,8 @@ class Pairing:
         found = _match(code.strip().upper(), await self._store.pairings())
         if found is not None:
             return found
+        if code.strip().upper() in self._served:  # pressed or sent twice, and no guess
+            raise PairingRefused("Nobody waits with that code any more: it has served. `/pair list` shows who waits.")
         wrong = guesses.wrong + 1
         locked = now + CODE_SECONDS if wrong >= MAX_WRONG else 0.0
         await self._store.set_guesses(Guesses(0 if locked else wrong, locked))

@@ -21,9 +21,11 @@ from gateway.inbox import Arrival, Held, Inbox, Part, Receipt
 from gateway.lanes import Lanes, Waiting
 from gateway.outbox import Place, place_of
 from gateway.pairing import Pairing
+from gateway.records import dealt_with, whence
 from gateway.sessions import Sessions
 from gateway.store import Cause
 from gateway.tasks import Spawn
+from memory.clock import Clock
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +47,7 @@ class Reception:
         sessions: Sessions,
         find: Find,
         spawn: Spawn,
+        clock: Clock,
         first_message: Callable[[], None],
     ) -> None:
         self._inbox = inbox
@@ -56,6 +59,7 @@ class Reception:
         self._sessions = sessions
         self._find = find
         self._spawn = spawn
+        self._clock = clock
         self._first_message = first_message
         self._told_places: set[Place] = set()
         self._in_threads = asyncio.Lock()
@@ -170,6 +174,8 @@ class Reception:
         if not _has_content(message):
             verdict = Verdict("ignore", "nothing is in it") if verdict.decision == "admit" else verdict
             verdict = replace(verdict, heard=False)
+        if message.pressed is not None and not self._commands.is_command(message):  # a button that means nothing now
+            verdict = Verdict("ignore", "no command of ours was pressed")
         if verdict.decision == "admit":
             return Arrival(message, session, admitted=True)
         self._log_refusal(message, verdict)
@@ -185,9 +191,7 @@ class Reception:
     def _log_refusal(message: Inbound, verdict: Verdict) -> None:
         """Log it with the ids that an owner needs to change it; what a group says among itself is no event."""
         level = logging.INFO if message.addressed else logging.DEBUG
-        chat = message.chat
-        ids = {"account": f"{chat.platform}/{chat.account}", "chat": chat.id, "sender": message.sender.id}
-        log.log(level, "not admitted: %s", verdict.reason, extra={"action": "not_admitted"} | ids)
+        log.log(level, "not admitted: %s", verdict.reason, extra={"action": "not_admitted"} | whence([message]))
 
     def _go_on(self, receipt: Receipt) -> list[Waiting]:
         """Let what follows from a receipt begin; return the messages that are dropped because of it."""
@@ -217,13 +221,24 @@ class Reception:
             return self._lanes.put(item)
         if call.command.opens and refused(call.command, message, standing) is None:
             return self._open(call, call.command.opens, held, item)
-        self._spawn(self._command(held.seq, call), f"command /{call.command.name}")
+        self._spawn(self._command(held, call), f"command /{call.command.name}")
         return []
 
-    async def _command(self, seq: int, call: Call) -> None:
+    async def _command(self, held: Held, call: Call) -> None:
+        message = call.message
+        if message.pressed is not None and refused(call.command, message, call.standing) is None:
+            await self._delivery.settle(message.chat, message.pressed)  # before the command, which may forget the text
         answer = await self._commands.answer(call)
-        await self._inbox.close_rows([seq], "replied", self._parts(call.message, answer, ends=True))
+        parts = self._parts(call.message, answer, ends=True)
+        await self._inbox.close_rows([held.seq], "replied", parts)
+        self._answered(call, held, answer, len(parts))
+
+    def _answered(self, call: Call, held: Held, answer: Answer, parts: int) -> None:
+        """Let the answer to a command go, and log that it was given."""
         self._delivery.wake(place_of(call.message.chat))
+        told = dealt_with([call.message], call.route, arrived=held.arrived, now=self._clock.now(), parts=parts)
+        extra = {"action": "command", "command": call.command.name, "refused": answer.refused} | told
+        log.info("command answered", extra=extra)
 
     def _open(self, call: Call, cause: Cause, held: Held, item: Waiting) -> list[Waiting]:
         """Confirm a new session at once, and begin it where its lane comes to it: what came before belongs to the old one.
@@ -241,8 +256,9 @@ class Reception:
     async def _confirm(self, call: Call, held: Held, confirmed: asyncio.Event, *, speaks: bool) -> None:
         if not held.confirmed:
             answer = await self._commands.answer(call)
-            await self._inbox.confirm(held.seq, self._parts(call.message, answer, ends=not speaks))
-            self._delivery.wake(place_of(call.message.chat))
+            parts = self._parts(call.message, answer, ends=not speaks)
+            await self._inbox.confirm(held.seq, parts)
+            self._answered(call, held, answer, len(parts))
         confirmed.set()
 
     async def _begin(self, call: Call, cause: Cause, confirmed: asyncio.Event, *, speaks: bool) -> None:
@@ -259,9 +275,9 @@ class Reception:
         texts = adapter.parts(answer.text) if adapter else [answer.text]
         purpose: Literal["notice", "command"] = "notice" if answer.refused else "command"
         names_question = message.kind == "group" or chat.platform == "terminal"  # where others write as well
-        reply_to = message.id if names_question else None
+        reply_to = (message.pressed or message.id) if names_question else None
         *first, last = [Part(chat, text, purpose=purpose, reply_to=reply_to) for text in texts]
-        return [*first, replace(last, answers=(message.id,) if ends else ())]
+        return [*first, replace(last, answers=(message.id,) if ends else (), choices=answer.choices)]
 
     def _say_dropped(self, dropped: Sequence[Waiting]) -> None:
         if dropped:

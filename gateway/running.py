@@ -102,6 +102,12 @@ def command_here(config: Config, home: Home, text: str) -> int:
     return finished(_command(config, home, text))
 
 
+def status_here(config: Config, home: Home) -> int:
+    """Ask the gateway that runs over a home how it is; return the exit code, 1 when none runs."""
+    start_logging(config, level="warning")
+    return finished(_give(socket_path(home.state), config.default_agent, "/status"))
+
+
 async def _command(config: Config, home: Home, text: str) -> int:
     try:
         async with open_gateway(config, platforms=False) as gateway:

@@ -31,7 +31,7 @@ async def carried_out(adapter: Adapter, parcel: Parcel) -> str:
     if parcel.edits is None:
         if parcel.removes:
             raise Rejected("nobody can say where the beginning of an answer that came to nothing is")
-        return await adapter.send(_dressed(parcel))
+        return await adapter.send(dressed(parcel))
     if not parcel.begun:
         return parcel.edits  # it was found, and is whole
     if not isinstance(adapter, Streamer):
@@ -43,7 +43,7 @@ async def carried_out(adapter: Adapter, parcel: Parcel) -> str:
     return parcel.edits
 
 
-def _dressed(parcel: Parcel) -> Outbound:
+def dressed(parcel: Parcel) -> Outbound:
     """Return the message as it is sent: with the visible mark where it may be a duplicate."""
     message = parcel.message
     if not parcel.doubtful:

@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import get_args
 
+from adapters.base import Choice
 from agents.base import Usage
 from agents.prices import list_price
 from agents.providers.demo import DemoModel
 from gateway.agent import Agent
-from gateway.commands import Call, Command, NotDone
+from gateway.commands import Answer, Call, Command, NotDone
 from gateway.lanes import Mode
 from gateway.sessions import Sessions
 from gateway.store.usage import UsageRows, Used
@@ -41,12 +42,15 @@ class SettingsCommands:
         )
         return {command.name: command for command in commands}
 
-    async def _model(self, call: Call) -> str:
+    async def _model(self, call: Call) -> str | Answer:
         agent, settings = self._agents_of(call), self.sessions.settings(call.route.session)
         name = call.arguments
         if not name:
             now = settings.model or agent.model.name
-            return f"`{now}` answers here{'' if settings.model is None else f', instead of `{agent.model.name}`'}."
+            if settings.model is None:
+                return f"`{now}` answers here."
+            told = f"`{now}` answers here, instead of `{agent.model.name}`."
+            return _with_choices(call, told, [_DEFAULT], f"`/model {_DEFAULT}` brings that back.")
         _owners_alone(call, "which model answers")
         if isinstance(agent.model, DemoModel):
             raise NotDone("The demo answers here, which needs no key. Set one and start again to choose a model.")
@@ -58,23 +62,25 @@ class SettingsCommands:
         await self.sessions.set_settings(call.route, replace(settings, model=name))
         return f"`{name}` answers here from the next message on. `/model {_DEFAULT}` brings `{agent.model.name}` back."
 
-    async def _think(self, call: Call) -> str:
+    async def _think(self, call: Call) -> str | Answer:
         settings = self.sessions.settings(call.route.session)
         level = call.arguments.lower()
         if not level:
-            return f"Thinking is {settings.thinking or 'off'} here. It can be {_choices(THINKING)}."
+            told = f"Thinking is {settings.thinking or 'off'} here. It can be {_choices(THINKING)}."
+            return _with_choices(call, told, [*THINKING, _DEFAULT])
         _owners_alone(call, "how long I think")
         if level != _DEFAULT and level not in THINKING:
             raise NotDone(f"I do not know {call.arguments!r}. Thinking can be {_choices(THINKING)}.")
         await self.sessions.set_settings(call.route, replace(settings, thinking=None if level == _DEFAULT else level))
         return f"Thinking is {'off' if level == _DEFAULT else level} from the next message on."
 
-    async def _queue(self, call: Call) -> str:
+    async def _queue(self, call: Call) -> str | Answer:
         settings = self.sessions.settings(call.route.session)
         wanted = call.arguments.lower()
         modes: Sequence[Mode] = get_args(Mode)
         if not wanted:
-            return f"{_told(settings.queue or self.mode)} It can be {_choices(modes)}."
+            told = f"{_told(settings.queue or self.mode)} It can be {_choices(modes)}."
+            return _with_choices(call, told, [*modes, _DEFAULT])
         _owners_alone(call, "what happens to messages")
         mode = next((mode for mode in modes if mode == wanted), None)
         if mode is None and wanted != _DEFAULT:
@@ -100,6 +106,14 @@ class SettingsCommands:
 def _owners_alone(call: Call, what: str) -> None:
     if call.standing != "owner":
         raise NotDone(f"Only my owner chooses {what}.")
+
+
+def _with_choices(call: Call, told: str, words: Sequence[str], how: str | None = None) -> str | Answer:
+    """Add, for the owner alone, how to change what is set: by writing, and by pressing."""
+    if call.standing != "owner":
+        return told
+    how = how or f"To change it, write `/{call.command.name}` and one of these words, or `{_DEFAULT}`."
+    return Answer(f"{told} {how}", choices=tuple(Choice(word, f"/{call.command.name} {word}") for word in words))
 
 
 def _told(mode: Mode) -> str:

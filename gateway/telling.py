@@ -59,15 +59,14 @@ class Telling:
 
         What their group said among itself before (`overheard`) comes first, as data; its files are named and no more.
         Images and documents that would take more than `room_tokens` together are files and no more. `progress` is called
-        whenever the files of a message are there.
+        whenever a file is there.
         """
         blocks = [*overheard_block([self._overheard(message) for message in overheard], scene.zone)]
         for message in messages:
             taken = await self._attachments.take(
-                message.attachments, adapter=adapter, files=files, room_tokens=room_tokens
+                message.attachments, adapter=adapter, files=files, room_tokens=room_tokens, progress=progress
             )
             room_tokens -= taken.shown_tokens
-            progress()
             quote = message.reply_to
             now = self._clock.now()
             unprompted = told(message, now=now, zone=scene.zone)
@@ -91,7 +90,12 @@ class Telling:
         quote = message.reply_to
         files = tuple(file.name or file.kind for file in message.attachments)
         return Overheard(
-            self._speaker(message), message.sent_at, message.text, quote.sender_name if quote else None, files
+            self._speaker(message),
+            message.sent_at,
+            message.text,
+            quote.sender_name if quote else None,
+            files,
+            message.forwarded_from,
         )
 
     def _speaker(self, message: Inbound) -> Speaker:

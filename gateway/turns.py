@@ -28,6 +28,7 @@ from gateway.ledger import Ledger
 from gateway.outbox import place_of
 from gateway.people import People
 from gateway.progress import Watch, showing, watched
+from gateway.records import dealt_with
 from gateway.reminders import Asker
 from gateway.replies import Replies, message_ids, notice
 from gateway.router import Route
@@ -126,7 +127,12 @@ class Turns:
         self._delivery.wake(place_of(control.chat))  # without parts too: what was shown of a silent answer has to go
         if not parts:
             await self._show(control, "done")
-        log.info("turn closed", extra=_extra(control, "turn_closed") | {"outcome": outcome})
+        log.info("turn closed", extra=_extra(control, "turn_closed") | self._record(control, outcome, len(parts)))
+
+    def _record(self, control: Control, outcome: Outcome, parts: int) -> dict[str, object]:
+        messages, arrived = [item.message for item in control.items], control.items[0].arrived
+        told = dealt_with(messages, control.route, arrived=arrived, now=self._clock.now(), parts=parts)
+        return {"outcome": outcome} | told
 
     async def _rows(self, control: Control) -> list[Held]:
         """Return the inbox rows of a turn, marked as running in it."""

@@ -68,10 +68,14 @@ class Written:
         return "\n\n".join(spoken)
 
     @property
+    def doing(self) -> str | None:
+        """The line that tells which tool is at work."""
+        return f"_{TOOL_LINES.get(self.tool, self.tool)} …_" if self.tool else None
+
+    @property
     def shown(self) -> str:
         """What a chat may see: the text, and which tool is at work."""
-        line = f"_{TOOL_LINES.get(self.tool, self.tool)} …_" if self.tool else ""
-        return "\n\n".join(part for part in (self.text, line) if part)
+        return "\n\n".join(part for part in (self.text, self.doing) if part)
 
 
 @dataclass(slots=True)

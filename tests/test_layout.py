@@ -44,18 +44,23 @@ HOMES: dict[str, str | tuple[str, ...]] = {
     "tiktoken": "memory/tokens.py",
     "typer": ("gateway/cli.py", "gateway/cli_memory.py", "gateway/cli_options.py"),
     "apscheduler": "gateway/schedule.py",
+    "starlette": "gateway/web_endpoints.py",
+    "uvicorn": "gateway/web_server.py",
 }
 
 # These cost time or memory: nothing may load them before they are used.
 HEAVY = {
     *("telegram", "discord", "slack_bolt", "slack_sdk", "anthropic", "httpx2", "tiktoken", "prompt_toolkit", "rich"),
     *("numpy", "onnxruntime", "sentencepiece", "google", "tokenizers", "watchfiles", "apscheduler", "PIL", "pypdf"),
+    *("starlette", "uvicorn"),
 }
 LOADED_WITH_ITS_MODULE = {
     "telegram": "adapters/telegram/client.py",
     "discord": "adapters/discord/client.py",
     "slack_bolt": "adapters/slack/client.py",
     "slack_sdk": "adapters/slack/client.py",
+    "starlette": "gateway/web_endpoints.py",
+    "uvicorn": "gateway/web_server.py",
 }
 
 LARGEST_MODULE = 350

@@ -11,7 +11,9 @@ from adapters.base import Activity, Attachment, Chat, Clock, MenuEntry, Outbound
 from adapters.discord import calls, files, readiness, refusals
 from adapters.discord.client import Client, ContentRefused, asked
 from adapters.discord.content import url_in
+from adapters.discord.rights import Serves, everywhere
 from adapters.discord.session import Session
+from adapters.discord.standing import Standing
 from adapters.discord.translate import is_ours, snowflake_at
 from adapters.errors import AdapterError, Rejected, Transient, Unknown
 from adapters.files import check_size
@@ -44,6 +46,7 @@ class DiscordAdapter:
         last_seen: LastSeen = nothing_seen,
         api_url: str | None = None,
         gateway_url: str | None = None,
+        serves: Serves = everywhere,
     ) -> None:
         self.account = account
         self.heard_at = clock.monotonic()
@@ -51,6 +54,7 @@ class DiscordAdapter:
         self._clock = clock
         self._last_seen = last_seen
         self._addresses = (api_url, gateway_url)
+        self._serves = serves
         self._session: Session | None = None
         self._downloads: aiohttp.ClientSession | None = None
 
@@ -71,15 +75,18 @@ class DiscordAdapter:
         session = Session(self.account, connection, self._last_seen, receive, self._clock)
         connection.on_event = session.hear
 
-        def began() -> None:
-            ready(readiness.ready(connection.me, reads_content=reads_content, servers=connection.servers()))
+        def state() -> Ready:
+            servers = connection.servers()
+            return readiness.ready(connection.me, reads_content=reads_content, servers=servers, serves=self._serves)
 
+        standing = Standing(state, ready, self._clock, all_there=connection.all_there)
+        connection.on_rights = standing.changed
         try:
             await asked(connection.login(self._token))
             self._session = session
             self._heard()
             session.spawn(self._set_menu(connection, menu))
-            await until_one_ends(connection.listen(), session.listen(began))
+            await until_one_ends(connection.listen(), session.listen(standing.begin), standing.watch())
         finally:
             self._session = None
             await session.close()

@@ -7,13 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from adapters.base import Chat, MenuEntry, Outbound, OutFile
+from adapters.base import Chat, Choice, MenuEntry, Outbound, OutFile
+from adapters.choices import fitting, rows
 from adapters.discord.markup import markup
 from adapters.errors import Rejected
 from adapters.markdown import Rendered, read
 from adapters.payloads import Payload
 from adapters.split import split
 
+BUTTON_LIMIT = 100  # code points that a button holds
 TEXT_LIMIT = 2000  # code points of what is sent, its markup included
 NO_MENTIONS: Payload = {"parse": [], "replied_user": False}
 SIGN = "👀"
@@ -23,6 +25,10 @@ _COMMAND_NAME = re.compile(r"[a-z0-9_-]{1,32}")
 _COMMANDS_LIMIT = 100
 _TEXT_OPTION = 3
 _THINKING = 5  # the kind of response that says: the answer follows
+_HEARD = 6  # the kind that says: nothing is to be seen
+_ROW, _BUTTON, _GREY = 1, 2, 2  # kinds of components, and a style
+_MOST_ROWS = 5
+_CALLBACK = "/interactions/{webhook_id}/{webhook_token}/callback"
 _MESSAGE = "/channels/{channel_id}/messages/{message_id}"
 _ORIGINAL = "/webhooks/{webhook_id}/{webhook_token}/messages/@original"
 
@@ -50,7 +56,7 @@ def call(outbound: Outbound) -> Call:
     content = _content(outbound)
     if not content and outbound.file is None:
         raise Rejected("There is nothing to send: the text is blank.")
-    body = _body(content) | {"nonce": nonce(outbound.key), "enforce_nonce": True}
+    body = _body(content, outbound.choices) | {"nonce": nonce(outbound.key), "enforce_nonce": True}
     if outbound.reply_to is not None and outbound.reply_to.isdecimal():
         body["message_reference"] = {
             "message_id": outbound.reply_to,
@@ -67,8 +73,12 @@ def is_answer_of(sent: Call, message: Payload) -> bool:
 
 
 def edit_call(outbound: Outbound, message_id: str) -> Call:
-    """Return the request that gives a message of ours another text; raises like `call`, and `edit_gone` for no id."""
-    return Call("PATCH", _MESSAGE, _message_address(outbound.chat, message_id), _body(_content(outbound)))
+    """Return the request that gives a message of ours another text; raises like `call`, and `edit_gone` for no id.
+
+    Buttons that it has and `outbound` has not are taken off.
+    """
+    body = {"components": [], **_body(_content(outbound), outbound.choices)}
+    return Call("PATCH", _MESSAGE, _message_address(outbound.chat, message_id), body)
 
 
 def remove_call(chat: Chat, message_id: str) -> Call:
@@ -90,13 +100,19 @@ def reaction_call(channel: str, message: str, *, working: bool) -> Call:
 def defer_call(interaction: str, token: str) -> Call:
     """Return the request that takes a slash command over, which Discord wants within three seconds."""
     address = {"webhook_id": interaction, "webhook_token": token}
-    return Call("POST", "/interactions/{webhook_id}/{webhook_token}/callback", address, {"type": _THINKING})
+    return Call("POST", _CALLBACK, address, {"type": _THINKING})
+
+
+def heard_call(interaction: str, token: str) -> Call:
+    """Return the request that ends what a pressed button shows, and changes nothing; Discord wants it in three seconds."""
+    address = {"webhook_id": interaction, "webhook_token": token}
+    return Call("POST", _CALLBACK, address, {"type": _HEARD})
 
 
 def answer_call(outbound: Outbound, *, application: str, token: str) -> Call:
     """Return the request that answers a slash command in place of the sign that we are thinking; raises like `call`."""
     address = {"webhook_id": application, "webhook_token": token}
-    return Call("PATCH", _ORIGINAL, address, _body(_content(outbound)))
+    return Call("PATCH", _ORIGINAL, address, _body(_content(outbound), outbound.choices))
 
 
 def withdraw_call(*, application: str, token: str) -> Call:
@@ -148,7 +164,12 @@ def nonce(key: str) -> str:
 
 def parts(text: str) -> list[str]:
     """Split Markdown into parts that each fit one message as it is sent; [] for blank text."""
-    return [part.text for part in split(text, TEXT_LIMIT, lambda source: len(markup(read(source))))]
+    return [part.text for part in split(text, TEXT_LIMIT, measure)]
+
+
+def measure(markdown: str) -> int:
+    """Return the length of what is sent of a source, in code points."""
+    return len(markup(read(markdown)))
 
 
 def commands(menu: Sequence[MenuEntry]) -> list[Payload]:
@@ -175,5 +196,12 @@ def _content(outbound: Outbound) -> str:
     return content
 
 
-def _body(content: str) -> dict[str, Any]:
-    return {"content": content, "allowed_mentions": NO_MENTIONS, "flags": _SUPPRESS_EMBEDS}
+def _body(content: str, choices: Sequence[Choice]) -> dict[str, Any]:
+    body = {"content": content, "allowed_mentions": NO_MENTIONS, "flags": _SUPPRESS_EMBEDS}
+    buttons = rows(fitting(choices, length=len, limit=BUTTON_LIMIT))[:_MOST_ROWS]
+    shown = [{"type": _ROW, "components": [_button(choice) for choice in row]} for row in buttons]
+    return body | ({"components": shown} if shown else {})
+
+
+def _button(choice: Choice) -> Payload:
+    return {"type": _BUTTON, "style": _GREY, "label": choice.label, "custom_id": choice.text}

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
@@ -17,6 +17,7 @@ from adapters.discord import calls, files, refusals, translate
 from adapters.discord.calls import Call
 from adapters.discord.mentions import Me
 from adapters.discord.refusals import Purpose
+from adapters.discord.rights import Channel, Kind, Server
 from adapters.discord.translate import Place
 from adapters.errors import AdapterError, Rejected, Transient, Unknown
 
@@ -28,6 +29,10 @@ _BYTES = "application/octet-stream"
 _READS = discord.Permissions(view_channel=True, read_message_history=True)
 # What we read ourselves. The SDK would make objects of these that we have no use for, and stop at what is odd to it.
 _OURS = ("MESSAGE_CREATE", "MESSAGE_UPDATE", "INTERACTION_CREATE")
+
+# The SDK's names for what may change our rights somewhere.
+_RIGHTS = frozenset({"guild_join", "guild_remove", "guild_update", "guild_role_update", "guild_role_delete"})
+_RIGHTS |= {"guild_channel_create", "guild_channel_update", "guild_channel_delete"}
 
 # The SDK misses what voice would need, aloud, at the first client; we have no voice.
 discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False
@@ -101,6 +106,7 @@ class Client(discord.Client):
         self, alive: Callable[[], None], reads_content: bool, api_url: str | None, gateway_url: str | None
     ) -> None:
         self.on_event: Callable[[str, Mapping[str, Any]], None] = lambda name, payload: None
+        self.on_rights: Callable[[], None] = lambda: None
         self._alive = alive
         self._addresses = (api_url, gateway_url)
         self._raw: str | bytes = ""
@@ -132,6 +138,8 @@ class Client(discord.Client):
             self._take(args[0])
         elif event == "ready":
             self._described.set()
+        elif event in _RIGHTS or (event == "member_update" and args[1] == args[1].guild.me):
+            self.on_rights()
 
     def _take(self, name: str) -> None:
         if name == "READY":
@@ -215,12 +223,26 @@ class Client(discord.Client):
                     found[str(channel.id)] = channel.last_message_id or 0
         return found
 
-    def servers(self) -> list[tuple[str, int]]:
-        """Return the name of each of our servers, and our permissions there."""
-        return [(guild.name, guild.me.guild_permissions.value) for guild in self._available()]
+    def servers(self) -> list[Server]:
+        """Return each of our servers with its channels, and our permissions there."""
+        return [_server(guild) for guild in self._available()]
 
     def _available(self) -> list[discord.Guild]:
         return [guild for guild in self.guilds if not guild.unavailable]
+
+
+def _server(guild: discord.Guild) -> Server:
+    kinds: list[tuple[Kind, Sequence[discord.abc.GuildChannel]]] = [
+        ("text", guild.text_channels),
+        ("forum", guild.forums),
+        ("voice", [*guild.voice_channels, *guild.stage_channels]),
+    ]
+    channels = [
+        Channel(str(channel.id), channel.name, channel.permissions_for(guild.me).value, kind)
+        for kind, found in kinds
+        for channel in found
+    ]
+    return Server(str(guild.id), guild.name, guild.me.guild_permissions.value, tuple(channels))
 
 
 def _in_server(place: Place, guild: discord.Guild) -> Place:

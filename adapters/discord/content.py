@@ -65,6 +65,6 @@ def _own_words(message: Payload) -> list[str]:
 def _attachment(file: Payload, message: Payload, place: str) -> Attachment:
     mime = (file.get("content_type") or "").partition(";")[0] or None
     kind = _KINDS.get((mime or "").partition("/")[0], "document")
-    if kind == "audio" and (message.get("flags") or 0) & _VOICE:
+    if file.get("waveform") or (kind == "audio" and (message.get("flags") or 0) & _VOICE):
         kind = "voice"
     return Attachment(kind, f"{place}/{file['id']} {file['url']}", file.get("filename"), mime, file.get("size"))

@@ -3,16 +3,17 @@
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from datetime import timedelta
 
-from adapters.base import Clock, Event, Receive
+from adapters.base import Clock, DeadLetter, Event, Receive
 from adapters.discord import calls, translate
 from adapters.discord.catching_up import gaps
 from adapters.discord.connection import Connection
-from adapters.discord.hearing import Heard, Offers, Queue
-from adapters.discord.translate import Place, private_place
+from adapters.discord.translate import Place, is_press, private_place
 from adapters.errors import Rejected
-from adapters.payloads import Payload
+from adapters.hearing import Heard, Hearing
+from adapters.payloads import Payload, dead_letter
 from adapters.seen import LastSeen
 
 log = logging.getLogger(__name__)
@@ -22,44 +23,66 @@ PAGE = 100
 _REMEMBERED_EDITS = 1000
 
 
+@dataclass(frozen=True, slots=True)
+class Dispatch:
+    """One event of the gateway: its name there, and its payload. `READY` begins a session."""
+
+    name: str
+    payload: Payload
+
+    @property
+    def begins(self) -> bool:
+        """Whether a session begins with it."""
+        return self.name == "READY"
+
+
 class Listener:
-    """Takes what one connection hears from its queue until cancelled, and reads what was said while nobody listened."""
+    """Takes in what one connection hears until cancelled, and reads what was said while nobody listened."""
 
     def __init__(self, account: str, connection: Connection, last_seen: LastSeen, clock: Clock) -> None:
         self._account = account
         self._connection = connection
         self._last_seen = last_seen
         self._clock = clock
+        self._hearing = Hearing[Dispatch](clock, self._set_aside, is_alone=lambda dispatch: dispatch.begins)
         self._edits: OrderedDict[str, str] = OrderedDict()
 
-    async def run(self, queue: Queue, receive: Receive, began: Callable[[], None]) -> None:
+    def hear(self, dispatch: Dispatch) -> None:
+        """Take an event in; returns at once."""
+        self._hearing.put(dispatch)
+
+    async def run(self, receive: Receive, began: Callable[[], None]) -> None:
         """Listen; `began` is called at the beginning of each session, once Discord has described our servers.
 
         A session that Discord could resume gives what it missed by itself; a new one is caught up, before anything that
-        came since: what the store says about how far we are must not count what came later.
+        came since: what the store says about how far we are must not count what came later. Raises `Transient` when more
+        waits than memory should hold; the next connection catches up.
         """
-        offers = Offers(self._account, receive, self._clock)
         while True:
-            batch = await queue.take()
-            if batch[0].name == "READY":
+            batch = await self._hearing.take()
+            if batch[0].what.begins:
                 await self._connection.all_there()
                 began()
-                await self._catch_up(offers)
-            else:
-                await offers.offer([found for heard in batch if (found := await self._read(heard)) is not None])
+                await self._catch_up(receive)
+                continue
+            for heard in batch:
+                heard.event = await self._read(heard.what)
+            await self._hearing.commit(batch, receive)
 
-    async def _read(self, heard: Heard) -> tuple[Payload, Event] | None:
-        payload, me = heard.payload, self._connection.me
-        if heard.name == "MESSAGE_UPDATE" and self._is_old_news(payload):
+    async def _read(self, dispatch: Dispatch) -> Event | None:
+        payload, me = dispatch.payload, self._connection.me
+        if dispatch.name == "MESSAGE_UPDATE" and self._is_old_news(payload):
             return None
         place = private_place(payload) or await self._connection.place(str(payload.get("channel_id")))
-        if heard.name == "INTERACTION_CREATE":
-            event = translate.command(payload, place, account=self._account)
-        elif heard.name == "MESSAGE_UPDATE":
-            event = translate.edit(payload, place, account=self._account, me=me)
-        else:
-            event = translate.message(payload, place, account=self._account, me=me)
-        return None if event is None else (payload, event)
+        if dispatch.name == "INTERACTION_CREATE":
+            read = translate.press if is_press(payload) else translate.command
+            return read(payload, place, account=self._account)
+        if dispatch.name == "MESSAGE_UPDATE":
+            return translate.edit(payload, place, account=self._account, me=me)
+        return translate.message(payload, place, account=self._account, me=me)
+
+    def _set_aside(self, dispatch: Dispatch, error: Exception) -> DeadLetter:
+        return dead_letter(dispatch.payload, platform="discord", account=self._account, error=error)
 
     def _is_old_news(self, payload: Payload) -> bool:
         """Tell whether a wording was heard already: Discord repeats it with previews, pins and reactions."""
@@ -71,16 +94,16 @@ class Listener:
             self._edits.popitem(last=False)
         return False
 
-    async def _catch_up(self, offers: Offers) -> None:
+    async def _catch_up(self, receive: Receive) -> None:
         horizon = translate.snowflake_at(self._clock.now() - CATCH_UP)
         found = gaps(await self._last_seen(), self._connection.newest(), horizon=horizon)
         for channel, after in found.items():
             try:
-                await self._read_channel(channel, after, offers)
+                await self._read_channel(channel, after, receive)
             except Rejected as refusal:  # it is gone, or we may not read it
                 log.info("not read: %s", refusal, extra={"action": "catch_up", "channel": channel})
 
-    async def _read_channel(self, channel: str, after: int, offers: Offers) -> None:
+    async def _read_channel(self, channel: str, after: int, receive: Receive) -> None:
         place: Place | None = None
         while True:
             call = calls.history_call(channel, after=after, limit=PAGE)
@@ -88,13 +111,12 @@ class Listener:
             if not page:
                 return
             place = place or await self._connection.place(channel)
-            await offers.offer(list(self._translated(page, place)))
+            await self._hearing.commit(list(self._heard(page, place)), receive)
             after = int(page[-1]["id"])
             if len(page) < PAGE:
                 return
 
-    def _translated(self, page: Iterable[Payload], place: Place) -> Iterable[tuple[Payload, Event]]:
+    def _heard(self, page: Iterable[Payload], place: Place) -> Iterable[Heard[Dispatch]]:
         for payload in page:
             event = translate.message(payload, place, account=self._account, me=self._connection.me)
-            if event is not None:
-                yield payload, event
+            yield Heard(Dispatch("MESSAGE_CREATE", payload), event)

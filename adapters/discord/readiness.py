@@ -1,28 +1,23 @@
 """What the owner should know once a bot is connected: what Discord keeps from it. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from adapters.base import Ready
 from adapters.discord.mentions import Me
+from adapters.discord.rights import PERMISSIONS, Server, Serves, everywhere, lacking
 
-# The permissions that we use, by their bits.
-PERMISSIONS: Mapping[str, int] = {
-    "View Channels": 1 << 10,
-    "Send Messages": 1 << 11,
-    "Send Messages in Threads": 1 << 38,
-    "Add Reactions": 1 << 6,
-    "Attach Files": 1 << 15,
-    "Read Message History": 1 << 16,
-}
-_ADMINISTRATOR = 1 << 3
+UNSEEN = (
+    "edits, slash commands, pressed buttons, private chats and archived threads that are new to it, and what is older than "
+    "24 hours"
+)
 
 
-def ready(me: Me, *, reads_content: bool, servers: Sequence[tuple[str, int]]) -> Ready:
-    """Return who we are and what is missing. `servers` has the name of each, and our permissions in it."""
-    return Ready(me.name, tuple(_warnings(me, reads_content, servers)))
+def ready(me: Me, *, reads_content: bool, servers: Sequence[Server], serves: Serves = everywhere) -> Ready:
+    """Return who we are and what is missing, in the servers as they are now and in the channels that we are to serve."""
+    return Ready(me.name, tuple(_warnings(me, reads_content, servers, serves)), UNSEEN)
 
 
-def _warnings(me: Me, reads_content: bool, servers: Sequence[tuple[str, int]]) -> Iterator[str]:
+def _warnings(me: Me, reads_content: bool, servers: Sequence[Server], serves: Serves) -> Iterator[str]:
     if not reads_content:
         yield (
             f"In servers, Discord shows {me.name} only messages that mention it. To let it follow conversations, open the "
@@ -34,8 +29,4 @@ def _warnings(me: Me, reads_content: bool, servers: Sequence[tuple[str, int]]) -
             f"https://discord.com/oauth2/authorize?client_id={me.application}&scope=bot+applications.commands"
             f"&permissions={sum(PERMISSIONS.values())}"
         )
-    for name, granted in servers:
-        missing = [permission for permission, bit in PERMISSIONS.items() if not granted & (bit | _ADMINISTRATOR)]
-        if missing:
-            lacks = f"In the server {name}, the role of {me.name} lacks: {', '.join(missing)}."
-            yield f"{lacks} Allow it in Server Settings, Roles."
+    yield from lacking(servers, me.name, serves)

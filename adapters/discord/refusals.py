@@ -16,8 +16,8 @@ _REASONS: Mapping[int, RejectedReason] = {
     50007: "forbidden",  # a person who does not want messages
     50008: "forbidden",  # a channel without messages, such as a forum
     50013: "forbidden",  # missing permissions
-    50083: "forbidden",  # an archived thread that is locked
     90001: "forbidden",  # a person who does not want our reactions
+    160002: "reply_gone",  # nobody may reply to what they may not read
     160005: "forbidden",  # a locked thread
     200000: "forbidden",  # the server's automatic moderation
     200001: "forbidden",
@@ -26,6 +26,7 @@ _REASONS: Mapping[int, RejectedReason] = {
 _UNKNOWN_CHANNEL = 10003
 _UNKNOWN_MESSAGE = 10008
 _INVALID_FORM = 50035
+_ARCHIVED = 50083
 _TOO_LONG = "BASE_TYPE_MAX_LENGTH"
 _REPLY_SIGNS = ("REPLIES_", "MESSAGE_REFERENCE")
 
@@ -51,6 +52,10 @@ def _reason(status: int, code: int, answer: Mapping[str, Any], purpose: Purpose)
         return "thread_gone" if purpose == "send_to_thread" else "edit_gone" if purpose == "edit" else "chat_gone"
     if code == _UNKNOWN_MESSAGE:
         return "edit_gone" if purpose == "edit" else "reply_gone" if purpose.startswith("send") else "other"
+    if (
+        code == _ARCHIVED
+    ):  # in such a thread nothing can be changed; a new message opens it, unless it is locked as well
+        return "forbidden" if purpose.startswith("send") else "other"
     if code == _INVALID_FORM:
         errors = dict(_errors(answer.get("errors") or {}))
         if _TOO_LONG in errors.get("content", ()):

@@ -8,9 +8,10 @@ from typing import Any
 from adapters.base import Clock, Receive
 from adapters.discord.commands import SlashCommands
 from adapters.discord.connection import Connection
-from adapters.discord.hearing import Heard, Queue
-from adapters.discord.listening import Listener
+from adapters.discord.listening import Dispatch, Listener
+from adapters.discord.presses import Presses
 from adapters.discord.reactions import Reactions
+from adapters.discord.translate import is_press
 from adapters.payloads import Payload
 from adapters.seen import LastSeen
 
@@ -18,30 +19,31 @@ log = logging.getLogger(__name__)
 
 
 class Session:
-    """What hangs on one connection: messages wait in a queue, slash commands do not, since Discord does not wait."""
+    """What hangs on one connection: messages wait in a queue; slash commands and presses do not, as Discord does not wait."""
 
     def __init__(
         self, account: str, connection: Connection, last_seen: LastSeen, receive: Receive, clock: Clock
     ) -> None:
         self.connection = connection
         self.commands = SlashCommands(account, connection, clock)
+        self.presses = Presses(account, connection)
         self.reactions = Reactions(connection)
         self._listener = Listener(account, connection, last_seen, clock)
         self._receive = receive
-        self._queue = Queue()
         self._tasks: set[asyncio.Task[None]] = set()
 
     def hear(self, name: str, payload: Payload) -> None:
         """Take an event of the gateway in; returns at once."""
-        heard = Heard(name, payload)
+        dispatch = Dispatch(name, payload)
         if name == "INTERACTION_CREATE":
-            self.spawn(self.commands.handle(payload, self._receive, lambda: self._queue.put(heard)))
+            handler = self.presses if is_press(payload) else self.commands
+            self.spawn(handler.handle(payload, self._receive, lambda: self._listener.hear(dispatch)))
         else:
-            self._queue.put(heard)
+            self._listener.hear(dispatch)
 
     async def listen(self, began: Callable[[], None]) -> None:
         """Hand over what is heard until cancelled; see `Listener.run`."""
-        await self._listener.run(self._queue, self._receive, began)
+        await self._listener.run(self._receive, began)
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         """Do something beside listening, at most until the session ends; what goes wrong in it is logged."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from adapters.base import Chat, Event, Inbound, Quote, Sender
+from adapters.choices import said
 from adapters.discord.content import attachments_of, is_forward, summary_of, text_of
 from adapters.discord.mentions import Me, read_mentions, user_name
 from adapters.payloads import Payload, dead_letter, repaired
@@ -13,6 +14,7 @@ _EPOCH_MS = 1_420_070_400_000
 _WRITTEN = (0, 19)  # types of messages that somebody wrote: ordinary ones and replies
 _PRIVATE = 1  # kind of a channel
 _THREADS = (10, 11, 12)
+_COMMAND, _COMPONENT = 2, 3  # types of interactions
 _OUR_CHAT = 1  # context of an interaction: the private chat of somebody with us, and not one of other people
 
 
@@ -44,6 +46,16 @@ def edit(payload: Payload, place: Place, *, account: str, me: Me) -> Event | Non
 def command(payload: Payload, place: Place, *, account: str) -> Event | None:
     """Return a slash command as the text that it stands for, or None for any other interaction."""
     return _total(payload, account, lambda found: _command(found, place, account))
+
+
+def press(payload: Payload, place: Place, *, account: str) -> Event | None:
+    """Return a press of a button as the command that it stands for, or None for a button that is not ours."""
+    return _total(payload, account, lambda found: _press(found, place, account))
+
+
+def is_press(payload: Payload) -> bool:
+    """Tell whether an interaction is the press of a button, or what else people do to parts of a message."""
+    return payload.get("type") == _COMPONENT
 
 
 def private_place(payload: Payload) -> Place | None:
@@ -131,12 +143,20 @@ def _quote(payload: Payload, me: Me) -> Quote | None:
 
 
 def _command(payload: Payload, place: Place, account: str) -> Inbound | None:
-    if payload["type"] != 2 or payload["data"].get("type", 1) != 1:
+    if payload["type"] != _COMMAND or payload["data"].get("type", 1) != 1:
         return None
+    words = [str(option["value"]) for option in payload["data"].get("options") or () if "value" in option]
+    return _interaction(payload, place, account, " ".join([f"/{payload['data']['name']}", *words]))
+
+
+def _press(payload: Payload, place: Place, account: str) -> Inbound | None:
+    text = said(payload["data"].get("custom_id"))
+    return None if text is None else _interaction(payload, place, account, text, pressed=str(payload["message"]["id"]))
+
+
+def _interaction(payload: Payload, place: Place, account: str, text: str, *, pressed: str | None = None) -> Inbound:
     member = payload.get("member")
     user: Payload = member["user"] if member else payload["user"]
-    words = [str(option["value"]) for option in payload["data"].get("options") or () if "value" in option]
-    text = " ".join([f"/{payload['data']['name']}", *words])
     return Inbound(
         id=str(payload["id"]),
         chat=Chat("discord", account, place.chat, place.thread),
@@ -149,6 +169,7 @@ def _command(payload: Payload, place: Place, account: str) -> Inbound | None:
         chat_title=place.title,
         guild=place.guild,
         raw=f"interaction {payload['id']}",
+        pressed=pressed,
     )
 
 

@@ -5,23 +5,39 @@ import logging
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from adapters.base import Activity, Attachment, Chat, Clock, MenuEntry, Outbound, Platform, Ready, Receive, Streaming
+from adapters.base import (
+    Activity,
+    Attachment,
+    Chat,
+    Clock,
+    Event,
+    Inbound,
+    MenuEntry,
+    Outbound,
+    Platform,
+    Ready,
+    Receive,
+    Streaming,
+)
 from adapters.errors import AdapterError, Rejected, Transient, Unauthorized, Unknown
 from adapters.files import check_size
 from adapters.masking import SecretMask
 from adapters.seen import LastSeen, nothing_seen
-from adapters.slack import calls, files, readiness
+from adapters.slack import calls, drafts, files, readiness
 from adapters.slack.catching_up import Behind
 from adapters.slack.client import GREETING_SECONDS, Client, HttpAnswer
 from adapters.slack.directory import Card, Directory
 from adapters.slack.listening import Listener
+from adapters.slack.streams import Streams
 from adapters.slack.translate import is_message_id, ts_of
+
+if TYPE_CHECKING:
+    from adapters.slack.content import Me
 
 log = logging.getLogger(__name__)
 
-EDIT_PACE_SECONDS = 1.5
 REMEMBERED_REACTIONS = 1_000
 CLOCKS_DIFFER = timedelta(minutes=2)  # ours and Slack's, at most
 
@@ -61,7 +77,9 @@ class SlackAdapter:
         self._directory = Directory(clock, self._card)
         self._last_seen = last_seen
         self._behind = Behind()
-        self._may_react = True
+        self._streams = Streams(self._client.ask, clock, account=account)
+        self._me: Me | None = None
+        self._without_reactions: set[str] = set()  # channels in which we may not react
         self._reacted: OrderedDict[tuple[str, str], None] = OrderedDict()
 
     async def run(self, receive: Receive, ready: Callable[[Ready], None], menu: Sequence[MenuEntry]) -> None:
@@ -71,6 +89,7 @@ class SlackAdapter:
                 "This Slack account has neither app_token (Socket Mode) nor signing_secret (HTTP). Set one."
             )
         me, scopes = await self._client.identity()
+        self._me = me
         self._heard()
         listener = Listener(
             self._client,
@@ -83,9 +102,9 @@ class SlackAdapter:
             commands=frozenset(entry.name for entry in menu),
             alive=self._heard,
         )
-        state = readiness.ready(me, scopes, over_http=self._app_token is None)
+        state = readiness.ready(me, scopes)
         with self._client.serving(me, self._signing_secret, listener.hear):
-            await listener.run(receive, lambda: ready(state), self._app_token)
+            await listener.run(self._noting(receive), lambda: ready(state), self._app_token)
 
     async def answer(self, body: str, headers: Mapping[str, str]) -> HttpAnswer:
         """Take a request that Slack made over HTTP, and return what it is told, once what it brings is committed.
@@ -105,43 +124,66 @@ class SlackAdapter:
         if call.file is not None:
             content = await asyncio.to_thread(files.read, call.file)
             return await self._client.upload(call, call.file.name, content)
-        return str((await self._client.ask(call, purpose="send"))["ts"])
+        if message.draft and (stream := await self._streams.begin(message)) is not None:
+            return stream
+        ts = str((await self._client.ask(call, purpose="send"))["ts"])
+        if message.draft:
+            self._streams.begun_otherwise(message, ts)
+        return ts
 
     async def find(self, message: Outbound, *, since: datetime) -> str | None:
         """Return the id of a part that may have been sent after `since`, None when it was not.
 
-        A file has no mark to find it by, so that of it nobody can say: `Unknown`.
+        A file has no mark to find it by, so that of it nobody can say: `Unknown`. A stream has none before it is stopped.
         """
         if message.file is not None:
             raise Unknown("Slack does not say which message a file was sent by.")
+        me = self._me or (await self._client.identity())[0]
         after = ts_of(since - CLOCKS_DIFFER)
-        cursor = ""
+        cursor, orphan = "", None
         while True:
             call = calls.history_call(message.chat.id, message.chat.thread, after=after, cursor=cursor, marks=True)
             answer = await self._client.ask(call, repeatable=True)
             for found in answer.get("messages") or ():
                 if calls.is_marked(found, message.key):
                     return str(found["ts"])
+                if drafts.is_orphan(found, me) and self._streams.could_be(message, str(found["ts"]), since=since):
+                    orphan = str(found["ts"])
             cursor = (answer.get("response_metadata") or {}).get("next_cursor") or ""
             if not cursor:
-                return None
+                return orphan
 
     def streaming(self, chat: Chat) -> Streaming | None:
-        """Return that replies grow by edits, everywhere."""
-        return Streaming("growing", EDIT_PACE_SECONDS)
+        """Return that replies grow: as a stream in a thread where somebody asked, elsewhere by edits."""
+        return self._streams.way(chat)
 
     async def draft(self, message: Outbound) -> None:
         """Refuse: Slack has no drafts that vanish."""
         raise Rejected("Slack has no drafts that vanish.")
 
     async def edit(self, message: Outbound, message_id: str) -> None:
-        """Make a message of ours say what `message` says; `Rejected(reason="edit_gone")` when it cannot be edited."""
-        await self._client.ask(calls.edit_call(message, message_id), purpose="edit")
+        """Make a message of ours say what `message` says; `Rejected(reason="edit_gone")` when it cannot be edited.
+
+        A stream is appended to. When that does not do, it is stopped and edited; and so is what becomes the reply, since
+        Slack does not promise that what it put together is what was meant.
+        """
+        call = calls.edit_call(message, message_id)
+        if message.draft and await self._streams.show(message, message_id):
+            return
+        whole = await self._streams.end(message.chat, message_id, None if message.draft else message)
+        try:
+            await self._client.ask(call, purpose="edit")
+        except Rejected as refusal:
+            if not whole or message.choices:
+                raise
+            log.info("left as streamed: %s", refusal, extra={"action": "edit", "account": self.account})
 
     async def remove(self, chat: Chat, message_id: str) -> None:
         """Delete a message of ours; one that is not there any more is no error."""
+        call = calls.removal_call(chat, message_id)
+        await self._streams.end(chat, message_id)
         try:
-            await self._client.ask(calls.removal_call(chat, message_id), purpose="edit")
+            await self._client.ask(call, purpose="edit")
         except Rejected as refusal:
             if refusal.reason != "edit_gone":
                 raise
@@ -159,7 +201,7 @@ class SlackAdapter:
         working = activity.phase == "working"
         for message_id in filter(is_message_id, activity.message_ids):
             message = activity.chat.id, message_id
-            if not self._may_react or (working and message in self._reacted):
+            if activity.chat.id in self._without_reactions or (working and message in self._reacted):
                 continue
             await self._react(activity.chat, message_id, shown=working)
             self._reacted[message] = None
@@ -176,8 +218,18 @@ class SlackAdapter:
         except AdapterError as error:
             if isinstance(error, Transient) and error.retry_after_seconds:
                 raise
-            self._may_react = not (isinstance(error, Rejected) and error.reason == "forbidden")
+            if isinstance(error, Rejected) and error.reason in ("forbidden", "chat_gone"):
+                self._without_reactions.add(chat.id)
             log.debug("reaction not shown: %s", error, extra={"action": "show", "account": self.account})
+
+    def _noting(self, receive: Receive) -> Receive:
+        async def take(events: Sequence[Event]) -> None:
+            for event in events:
+                if isinstance(event, Inbound):
+                    self._streams.heard(event)
+            await receive(events)
+
+        return take
 
     def _heard(self) -> None:
         self.heard_at = self._clock.monotonic()

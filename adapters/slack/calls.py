@@ -1,11 +1,12 @@
 """What is to be sent, as calls of Slack's Web API, and what is looked for to know whether it was. Pure; knows no SDK."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from adapters.base import Chat, Outbound, OutFile
+from adapters.base import Chat, Choice, Outbound, OutFile
+from adapters.choices import fitting
 from adapters.errors import Rejected
 from adapters.markdown import read
 from adapters.payloads import Payload
@@ -16,6 +17,7 @@ from adapters.split import split, utf16_length
 TEXT_LIMIT = (
     4000  # UTF-16 units: more is cut or refused on some ways, though Slack promises ten times as much on others
 )
+VALUE_LIMIT = 2000  # of what a button holds
 MARK = "scrubjay_part"  # the type of the metadata by which a part is found again
 REACTION = "eyes"
 
@@ -40,28 +42,28 @@ def call(message: Outbound) -> Call:
     if message.file is not None:
         caption = plain_text(message.text) if message.plain else mrkdwn(read(message.text))
         _check_length(caption)
-        place = {"channel_id": _channel(message.chat), **_thread(message.chat)}
+        place = {"channel_id": channel_of(message.chat), **thread_of(message.chat)}
         comment = {"initial_comment": caption} if caption.strip() else {}
         return Call("files.completeUploadExternal", place | comment, message.file)
-    arguments = {"channel": _channel(message.chat), **_thread(message.chat), **_content(message)}
+    arguments = {"channel": channel_of(message.chat), **thread_of(message.chat), **_content(message)}
     return Call("chat.postMessage", arguments | {"unfurl_links": False, "unfurl_media": False})
 
 
 def edit_call(message: Outbound, message_id: str) -> Call:
     """Return the call that gives a message of ours another text; raises like `call`, `edit_gone` for an id that is none."""
-    arguments = {"channel": _channel(message.chat), "ts": _message(message_id), **_content(message)}
+    arguments = {"channel": channel_of(message.chat), "ts": message_of(message_id), **_content(message)}
     return Call("chat.update", {"blocks": [], **arguments, "parse": "none", "link_names": False})
 
 
 def removal_call(chat: Chat, message_id: str) -> Call:
     """Return the call that deletes a message of ours."""
-    return Call("chat.delete", {"channel": _channel(chat), "ts": _message(message_id)})
+    return Call("chat.delete", {"channel": channel_of(chat), "ts": message_of(message_id)})
 
 
 def reaction_call(chat: Chat, message_id: str, *, shown: bool) -> Call:
     """Return the call that puts our sign of work on a message, or takes it off."""
     method = "reactions.add" if shown else "reactions.remove"
-    return Call(method, {"channel": _channel(chat), "timestamp": message_id, "name": REACTION})
+    return Call(method, {"channel": channel_of(chat), "timestamp": message_id, "name": REACTION})
 
 
 def history_call(channel: str, thread: str | None = None, *, after: str, cursor: str = "", marks: bool = False) -> Call:
@@ -79,6 +81,11 @@ def channels_call(*, cursor: str = "") -> Call:
     kinds = "public_channel,private_channel,mpim,im"
     arguments: dict[str, Any] = {"types": kinds, "exclude_archived": True, "limit": 200}
     return Call("users.conversations", arguments | ({"cursor": cursor} if cursor else {}))
+
+
+def mark(key: str) -> dict[str, Any]:
+    """Return the metadata by which a part is found again; only apps in the workspace see it."""
+    return {"event_type": MARK, "event_payload": {"key": key}}
 
 
 def is_marked(message: Payload, key: str) -> bool:
@@ -103,14 +110,25 @@ def _content(message: Outbound) -> dict[str, Any]:
     if not text.strip():
         raise Rejected("There is nothing to send: the text is blank.")
     _check_length(text)
-    content: dict[str, Any] = {
-        "text": text,
-        "metadata": {"event_type": MARK, "event_payload": {"key": message.key}},
-    }
+    content: dict[str, Any] = {"text": text, "metadata": mark(message.key)}
     if message.plain:
         return content | {"mrkdwn": False}
     _check_length(block)
-    return content | {"blocks": [{"type": "markdown", "text": block}]}
+    return content | {"blocks": [{"type": "markdown", "text": block}, *_buttons(message.choices)]}
+
+
+def _buttons(choices: Sequence[Choice]) -> list[Payload]:
+    """Return the block of what may be pressed, if it is anything: without formatting there are no blocks."""
+    buttons = [
+        {
+            "type": "button",
+            "action_id": f"choice-{number}",
+            "text": {"type": "plain_text", "text": choice.label, "emoji": False},
+            "value": choice.text,
+        }
+        for number, choice in enumerate(fitting(choices, length=utf16_length, limit=VALUE_LIMIT))
+    ]
+    return [{"type": "actions", "elements": buttons}] if buttons else []
 
 
 def _check_length(text: str) -> None:
@@ -118,13 +136,15 @@ def _check_length(text: str) -> None:
         raise Rejected(f"The text has {utf16_length(text)} characters; we send Slack {TEXT_LIMIT}.", reason="too_long")
 
 
-def _channel(chat: Chat) -> str:
+def channel_of(chat: Chat) -> str:
+    """Return a chat's channel; `Rejected(reason="chat_gone")` for an id that is none."""
     if _CHANNEL.fullmatch(chat.id) is None:
         raise Rejected(f"{chat.id!r} is not the id of a Slack channel.", reason="chat_gone")
     return chat.id
 
 
-def _thread(chat: Chat) -> dict[str, str]:
+def thread_of(chat: Chat) -> dict[str, str]:
+    """Return the argument that names a chat's thread, if it is one; `thread_gone` for an id that is none."""
     if chat.thread is None:
         return {}
     if not is_message_id(chat.thread):
@@ -132,7 +152,8 @@ def _thread(chat: Chat) -> dict[str, str]:
     return {"thread_ts": chat.thread}
 
 
-def _message(message_id: str) -> str:
+def message_of(message_id: str) -> str:
+    """Return the id of a message; `edit_gone` for one that is none."""
     if not is_message_id(message_id):
         raise Rejected(f"{message_id!r} is not the id of a Slack message.", reason="edit_gone")
     return message_id

@@ -12,6 +12,7 @@ import aiohttp
 from slack_bolt.async_app import AsyncApp, AsyncBoltRequest
 from slack_bolt.authorization import AuthorizeResult
 from slack_sdk import errors as sdk
+from slack_sdk.signature import SignatureVerifier
 from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.socket_mode.async_client import AsyncBaseSocketModeClient
 from slack_sdk.socket_mode.request import SocketModeRequest
@@ -60,6 +61,7 @@ class Client:
         self._greeting_seconds = greeting_seconds
         self._session: aiohttp.ClientSession | None = None
         self._app: AsyncApp | None = None
+        self._verifier: SignatureVerifier | None = None
 
     async def identity(self) -> tuple[Me, str | None]:
         """Return who we are, and the scopes that Slack says we have; None when it does not say."""
@@ -115,15 +117,18 @@ class Client:
     def serving(self, me: Me, signing_secret: str | None, hear: Hear) -> Iterator[None]:
         """Let `hear` take what is delivered while the block runs: it is acknowledged when that has returned."""
         self._app = self._listening_app(me, signing_secret, hear)
+        self._verifier = SignatureVerifier(signing_secret) if signing_secret else None
         try:
             yield
         finally:
-            self._app = None
+            self._app = self._verifier = None
 
     async def answer(self, body: str, headers: Mapping[str, str]) -> "HttpAnswer":
         """Return the answer to a request over HTTP: 200 when it was committed, 401 where Slack's signature is missing."""
-        if self._app is None:
+        if self._app is None or self._verifier is None:
             return HttpAnswer(503)
+        if not is_signed(self._verifier, body, headers):  # the SDK reads a body before it looks who wrote it
+            return HttpAnswer(401)
         answer = await self._app.async_dispatch(AsyncBoltRequest(body=body, headers=dict(headers)))
         return HttpAnswer(answer.status, answer.body, answer.first_headers())
 
@@ -141,7 +146,7 @@ class Client:
         async def event(body: dict[str, Any]) -> None:
             await hear(body)
 
-        async def command(body: dict[str, Any], ack: Callable[[], Awaitable[object]]) -> None:
+        async def taken(body: dict[str, Any], ack: Callable[[], Awaitable[object]]) -> None:
             await hear(body)
             await ack()
 
@@ -156,7 +161,8 @@ class Client:
             logger=self._log,
         )
         app.event(re.compile(".*"))(event)
-        app.command(COMMAND)(command)
+        app.command(COMMAND)(taken)
+        app.action(re.compile(".*", re.DOTALL))(taken)
         return app
 
     def _web(self, token: str | None = None) -> AsyncWebClient:
@@ -257,6 +263,14 @@ class HttpAnswer:
     status: int
     body: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def is_signed(verifier: SignatureVerifier, body: str, headers: Mapping[str, str]) -> bool:
+    """Tell whether Slack made a request, in the last five minutes. The names of `headers` are in lower case."""
+    timestamp, signature = headers.get("x-slack-request-timestamp", ""), headers.get("x-slack-signature", "")
+    if not re.fullmatch("[0-9]{1,12}", timestamp) or not signature.isascii():
+        return False  # the SDK raises here
+    return bool(verifier.is_valid(body, timestamp, signature))
 
 
 # Certainly not carried out: these happen before a byte of the request is on its way.

@@ -27,6 +27,11 @@ class Me:
     team_id: str = ""
 
 
+def is_ours(message: Payload, me: Me) -> bool:
+    """Tell whether a message is our own bot's."""
+    return message.get("user") == me.user_id or bool(me.bot_id and message.get("bot_id") == me.bot_id)
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """A text as people read it, the same without our mention, and whether it names us."""

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from adapters.base import Clock, DeadLetter, Event, Inbound, Receive
 from adapters.errors import AdapterError, Transient
+from adapters.hearing import Hearing
 from adapters.payloads import Payload
 from adapters.seen import LastSeen, Seen
 from adapters.slack import refusals, translate
@@ -16,7 +17,6 @@ from adapters.slack.calls import Call, channels_call
 from adapters.slack.catching_up import Behind, Place, deliveries, messages_since, pages, reading_list
 from adapters.slack.content import Me
 from adapters.slack.directory import Directory
-from adapters.slack.hearing import Intake
 from adapters.tasks import until_one_ends
 
 log = logging.getLogger(__name__)
@@ -84,7 +84,7 @@ class Listener:
         self._behind = behind
         self._clock = clock
         self._alive = alive
-        self._intake = Intake(clock, self._learn_names, self._translated, self._set_aside)
+        self._hearing = Hearing[Payload](clock, self._set_aside)
         self._delivered_at = clock.monotonic()
         self._offered: OrderedDict[Place, None] = OrderedDict()
         self._removed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -93,9 +93,9 @@ class Listener:
         """Listen over sockets, or without `app_token` to what is handed to `hear`; `began` is called for each connection."""
         listening = self._over_sockets(began, app_token) if app_token else self._over_http(began)
         try:
-            await until_one_ends(self._intake.work(receive), listening, self._until_removed())
+            await until_one_ends(self._commit(receive), listening, self._until_removed())
         finally:
-            self._intake.close()
+            self._hearing.close()
             self._removed.cancel()
 
     async def hear(self, body: Payload) -> None:
@@ -115,7 +115,16 @@ class Listener:
             self._offered[str(event.get("channel")), str(event.get("ts"))] = None
         while len(self._offered) > REMEMBERED:
             self._offered.popitem(last=False)
-        await self._intake.offer(*bodies)
+        await self._hearing.offer(*bodies)
+
+    async def _commit(self, receive: Receive) -> None:
+        """Hand over what is offered, until cancelled. Names are looked up before it is translated."""
+        while True:
+            batch = await self._hearing.take()
+            await self._learn_names([heard.what for heard in batch])
+            for heard in batch:
+                heard.event = self._translated(heard.what)
+            await self._hearing.commit(batch, receive)
 
     async def _until_removed(self) -> None:
         await self._removed

@@ -14,9 +14,16 @@ from adapters.spans import Rendered, Span
 
 _JOINER = "\u2060"  # neither seen nor broken at; a control sequence with it in is none
 _SPACE = "\u200b"  # seen by nobody, but ends a word
+# What begins a control sequence as a block shows it: the signs themselves, escaped ones, and the entities that stand for
+# them; and one that is followed by an escape or an entity, of which nobody needs to know what it stands for.
+_OPEN = r"(?:<|&(?:lt|LT|#0*60|#[xX]0*3[cC]);)"
+_AT = r"(?:@|&(?:commat|#0*64|#[xX]0*40);)"
+_EVERYBODY = r"(?:here|channel|everyone)\b"
 _CONTROL = re.compile(
-    r"(?:<|&lt;)(?=!(?:here|channel|everyone|subteam|date)|[@#][A-Z0-9]|[a-z]+:[^<>\s]*\|)|(?<!\w)@(?=(?:here|channel|everyone)\b)"
+    rf"{_OPEN}(?=[\\&]|!(?:{_EVERYBODY}|subteam|date|[a-z]*&)|[@#][A-Z0-9&]|[A-Za-z]+:[^<>\s]*\|)"
+    rf"|(?<!\w){_AT}(?=[*_~]{{0,3}}{_EVERYBODY}|[a-z]*&)"
 )
+_PING = re.compile(rf"(?<!\w)@(?={_EVERYBODY})")
 _SIGN = re.compile(r"(?<!\w)[*_~](?=\S)|`")
 _LIVE = re.compile(r"(?:https?://|mailto:)\S", re.IGNORECASE)
 _SIGNS = {"bold": "*", "italic": "_", "strike": "~"}
@@ -31,6 +38,11 @@ def escaped(text: str) -> str:
 def unescaped(text: str) -> str:
     """Return the text that Slack's entities stand for."""
     return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+
+
+def _harmless(text: str) -> str:
+    """Return escaped text in which the words that ping everybody are none."""
+    return escaped(_PING.sub(f"@{_JOINER}", text))
 
 
 def plain_text(markdown: str) -> str:
@@ -86,11 +98,11 @@ def _marked(text: str, span: Span, inner: Sequence[Span], *, quoted: bool) -> st
     content = text[span.start : span.end]
     match span.kind:
         case "pre":
-            code = escaped(content).replace("```", f"``{_SPACE}`")
+            code = _harmless(content).replace("```", f"``{_SPACE}`")
             return f"```\n{code}\n```"
         case "code":
             # A quoted line that begins with code is shown empty, so that in quotes code is plain.
-            return _literal(content) if quoted or "`" in content else f"`{escaped(content)}`"
+            return _literal(content) if quoted or "`" in content else f"`{_harmless(content)}`"
         case "link":
             return _link(content, span.data)
         case "quote":
@@ -110,7 +122,7 @@ def _link(label: str, url: str) -> str:
         return f"<{target}>"
     if _LIVE.match(label):  # it would be shown in place of where the link leads
         return f"{_literal(label)} (<{target}>)"
-    return f"<{target}|{escaped(label)}>"
+    return f"<{target}|{_harmless(label)}>"
 
 
 def _apart(text: str, span: Span, written: str) -> str:
@@ -123,4 +135,4 @@ def _apart(text: str, span: Span, written: str) -> str:
 
 
 def _literal(text: str) -> str:
-    return escaped(_SIGN.sub(lambda match: match[0] + _SPACE, text))
+    return _harmless(_SIGN.sub(lambda match: match[0] + _SPACE, text))

@@ -6,7 +6,7 @@ from adapters.base import Ready
 from adapters.slack.content import Me
 
 # What does not work without them, in the order of importance.
-_USES: Mapping[str, str] = {
+USES: Mapping[str, str] = {
     "chat:write": "answer",
     "im:history": "hear private messages",
     "app_mentions:read": "hear who mentions it",
@@ -18,26 +18,29 @@ _USES: Mapping[str, str] = {
     "files:write": "send files",
     "reactions:write": "show that it is at work",
     "users:read": "know people's names",
+    "channels:read": "know the names of public channels, and read on in new ones",
+    "groups:read": "know the names of private channels, and read on in new ones",
+    "im:read": "read on in private chats that are new",
+    "mpim:read": "read on in group messages that are new",
 }
 
+UNSEEN = (
+    "edits, slash commands, pressed buttons, answers in old threads that are new to it, and what is older than 24 hours"
+)
 
-def ready(me: Me, scopes: str | None, *, over_http: bool = False) -> Ready:
+
+def ready(me: Me, scopes: str | None) -> Ready:
     """Return name and warnings. `scopes` are those that Slack named, separated by commas; None when it named none."""
     name = f"@{me.name}"
     warnings = []
     if scopes is not None:
         granted = {scope.strip() for scope in scopes.split(",")}
-        if missing := [f"{use} ({scope})" for scope, use in _USES.items() if scope not in granted]:
+        if missing := [f"{use} ({scope})" for scope, use in USES.items() if scope not in granted]:
             warnings.append(
                 f"In Slack, {name} cannot {_listed(missing)}. Add these scopes at api.slack.com/apps under OAuth & "
                 "Permissions, and install the app again."
             )
-    if over_http:
-        warnings.append(
-            f"{name} has no app_token, so that it hears only what a web server hands on to it. To let it connect by itself, "
-            "switch on Socket Mode at api.slack.com/apps and set app_token."
-        )
-    return Ready(name, tuple(warnings))
+    return Ready(name, tuple(warnings), UNSEEN)
 
 
 def _listed(items: list[str]) -> str:

@@ -5,7 +5,7 @@ from typing import Literal
 
 from adapters.errors import AdapterError, Rejected, RejectedReason, Transient, Unauthorized, Unknown
 
-Purpose = Literal["send", "edit", "connect", "other"]
+Purpose = Literal["send", "edit", "stream", "connect", "other"]
 
 _REASONS: Mapping[RejectedReason, frozenset[str]] = {
     "thread_gone": frozenset({"thread_not_found", "cannot_reply_to_message", "invalid_thread_ts"}),
@@ -23,6 +23,7 @@ _REASONS: Mapping[RejectedReason, frozenset[str]] = {
     ),
 }
 _EDIT_GONE = frozenset({"message_not_found", "cant_update_message", "cant_delete_message", "edit_window_closed"})
+_STILL_STREAMED = "streaming_state_conflict"  # Slack stops a stream by itself after some minutes
 _DEAD = frozenset(
     {"invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired", "user_removed_from_team"}
 )
@@ -30,6 +31,14 @@ _LATER = frozenset({"ratelimited", "rate_limited", "service_unavailable", "reque
 _DOUBTFUL = frozenset(
     {"fatal_error", "internal_error"}
 )  # "some aspect of the operation" may have succeeded, says Slack
+
+
+class StreamRefused(Rejected):
+    """A stream was not started, or cannot be appended to or stopped; `code` is Slack's."""
+
+    def __init__(self, said: str, code: str, *, reason: RejectedReason) -> None:
+        super().__init__(f"Slack refused to stream: {said}", reason=reason)
+        self.code = code
 
 
 def refused(code: str, purpose: Purpose, *, detail: str = "", retry_after_seconds: float | None = None) -> AdapterError:
@@ -43,6 +52,10 @@ def refused(code: str, purpose: Purpose, *, detail: str = "", retry_after_second
         return later(code, retry_after_seconds)
     if code in _DOUBTFUL:
         return doubtful(code)
+    if purpose == "stream":
+        return StreamRefused(said, code, reason="edit_gone" if code == "message_not_found" else reason_of(code))
+    if purpose == "edit" and code == _STILL_STREAMED:
+        return later(code, None)
     if purpose == "edit" and code in _EDIT_GONE:
         return Rejected(f"Slack has this message no more: {said}", reason="edit_gone")
     return Rejected(f"Slack refused the request: {said}", reason=reason_of(code))

@@ -1,4 +1,4 @@
-"""Slack's events and slash commands to messages. Pure; knows no SDK."""
+"""Slack's events, slash commands and presses of buttons to messages. Pure; knows no SDK."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -7,8 +7,9 @@ from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 
 from adapters.base import Chat, ChatKind, DeadLetter, Event, Inbound, Sender
+from adapters.choices import said
 from adapters.payloads import Payload, dead_letter, repaired
-from adapters.slack.content import Me, Names, attachments_of, people_in, read_text, shared, words_for_files
+from adapters.slack.content import Me, Names, attachments_of, is_ours, people_in, read_text, shared, words_for_files
 from adapters.slack.markup import unescaped
 
 _WRITTEN = {None, "file_share", "me_message", "thread_broadcast", "bot_message"}  # subtypes of what somebody wrote
@@ -37,6 +38,8 @@ def event(body: Payload, setting: Setting) -> Event | None:
     """
     try:
         whole = repaired(body)
+        if whole.get("type") == "block_actions":
+            return _press(whole, setting)
         return _command(whole, setting) if "command" in whole else _event(whole, setting)
     except Exception as error:
         return set_aside(body, account=setting.account, error=error)
@@ -105,7 +108,7 @@ def _message(
     """Return a message; `outer` is the event, which alone names the channel where the message is an edited one."""
     me, names, channel = setting.me, setting.names, outer["channel"]
     sender = _sender(message, names)
-    if message.get("subtype") not in _WRITTEN or sender is None or _is_ours(message, me):
+    if message.get("subtype") not in _WRITTEN or sender is None or is_ours(message, me):
         return None
     reading = read_text(message.get("text") or "", names, me)
     quote = shared(message, names, me)
@@ -139,10 +142,6 @@ def _message(
     )
 
 
-def _is_ours(message: Payload, me: Me) -> bool:
-    return message.get("user") == me.user_id or bool(me.bot_id and message.get("bot_id") == me.bot_id)
-
-
 def _sender(message: Payload, names: Names) -> Sender | None:
     profile = message.get("user_profile") or {}
     if user := message.get("user"):
@@ -173,7 +172,7 @@ def _command(body: Payload, setting: Setting) -> Inbound:
     channel, text = body["channel_id"], unescaped(body.get("text") or "").strip()
     kind: ChatKind = "private" if body.get("channel_name") == "directmessage" else "group"
     return Inbound(
-        id=blake2b(body["trigger_id"].encode(), digest_size=8).hexdigest(),  # shorter than any message's, and no time
+        id=_id_of_trigger(body),
         chat=Chat("slack", setting.account, channel),
         kind=kind,
         sender=Sender(body["user_id"], names.get(body["user_id"]) or body.get("user_name") or body["user_id"]),
@@ -185,6 +184,37 @@ def _command(body: Payload, setting: Setting) -> Inbound:
         guild=body.get("team_id") or None,
         raw=f"command {body['trigger_id']}",
     )
+
+
+def _press(body: Payload, setting: Setting) -> Inbound | None:
+    """Return a press of a button as the command that it stands for; None for what is not a button of ours under a message."""
+    [action, *_], container, names = body["actions"], body["container"], setting.names
+    text = said(action.get("value")) if action.get("type") == "button" else None
+    if text is None or container.get("type") != "message":
+        return None
+    channel, user, ts = body["channel"]["id"], body["user"], container["message_ts"]
+    kind = _kind({"channel": channel})
+    thread = container.get("thread_ts") or (body.get("message") or {}).get("thread_ts")
+    given = user.get("username") or user.get("name")
+    return Inbound(
+        id=_id_of_trigger(body),
+        chat=Chat("slack", setting.account, channel, None if thread == ts else thread),
+        kind=kind,
+        sender=Sender(user["id"], names.get(user["id"]) or given or user["id"]),
+        text=text,
+        clean=text,
+        addressed=True,
+        sent_at=instant(action["action_ts"]),
+        chat_title=None if kind == "private" else names.get(channel) or body["channel"].get("name"),
+        guild=(body.get("team") or {}).get("id") or None,
+        raw=f"press {body['trigger_id']}",
+        pressed=ts,
+    )
+
+
+def _id_of_trigger(body: Payload) -> str:
+    """Return an id for what is no message: shorter than any message's, and no time."""
+    return blake2b(body["trigger_id"].encode(), digest_size=8).hexdigest()
 
 
 def _spoken(text: str, commands: Collection[str]) -> str:

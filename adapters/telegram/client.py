@@ -19,7 +19,7 @@ from telegram.request import HTTPXRequest
 from adapters.base import Activity, Attachment, Chat, Clock, MenuEntry, Outbound, Platform, Ready, Receive, Streaming
 from adapters.errors import AdapterError, Rejected, Transient, Unknown
 from adapters.payloads import Payload
-from adapters.telegram import drafts, files, refusals, translate
+from adapters.telegram import drafts, files, presses, refusals, translate
 from adapters.telegram.masking import TokenMask
 from adapters.telegram.mentions import Me
 from adapters.telegram.polling import Updates
@@ -70,10 +70,12 @@ class TelegramAdapter:
         self._bot_polling_by = partial(Bot, token, base_url, base_file_url, self._requests)
         self._bot = self._bot_polling_by(self._requests)
         self._me = Me(0, "")
+        self._presses = presses.Presses(self._end_press)
         self._updates = Updates(
             clock,
-            lambda update: translate.event(update, account=account, me=self._me),
+            lambda update: presses.event(update, account=account, me=self._me, now=clock.now()),
             lambda update, error: translate.set_aside(update, account=account, error=error),
+            committed=self._presses.committed,
         )
         self._reactions = Reactions()
         self._no_typing_until: dict[str, float] = {}
@@ -96,6 +98,7 @@ class TelegramAdapter:
             while True:
                 await self._updates.step(poll, receive)
         finally:
+            await self._presses.close()
             await polls.shutdown()
 
     def parts(self, text: str) -> list[str]:
@@ -187,7 +190,7 @@ class TelegramAdapter:
             raise failure(error, self._mask, repeatable=repeatable) from None  # the cause's text may hold the token
 
     async def _poll(self, bot: Bot, polls: "_Polls", offset: int | None) -> list[Payload]:
-        kinds = list(translate.UPDATE_KINDS)
+        kinds = list(presses.UPDATE_KINDS)
         try:
             async with asyncio.timeout(self._poll_deadline_seconds):
                 asked = bot.get_updates(offset=offset, timeout=POLL_SECONDS, allowed_updates=kinds)
@@ -195,6 +198,9 @@ class TelegramAdapter:
         except TimeoutError:
             raise refusals.unreachable("a poll did not come back") from None
         return polls.updates()
+
+    async def _end_press(self, query: str) -> None:
+        await self._asked(self._bot.answer_callback_query(query, read_timeout=5), repeatable=True)
 
     async def _set_menu(self, menu: Sequence[MenuEntry]) -> None:
         commands = [

@@ -18,7 +18,7 @@ def streaming(chat: Chat) -> Streaming:
 def draft_call(message: Outbound) -> Call:
     """Return the request that shows a draft in a private chat; raises like `call`."""
     parameters = dict(call(message).parameters)
-    for name in ("link_preview_options", "reply_parameters"):  # a draft has neither
+    for name in ("link_preview_options", "reply_parameters", "reply_markup"):  # a draft has none of them
         parameters.pop(name, None)
     return Call("sendMessageDraft", parameters | {"draft_id": crc32(message.key.encode()) or 1})
 

@@ -4,14 +4,10 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 
 from adapters.base import Clock, DeadLetter, Event, Receive
+from adapters.hearing import ATTEMPTS, commit_alone, wait_seconds
 from adapters.payloads import Payload
 
 log = logging.getLogger(__name__)
-
-ATTEMPTS = 5  # commits of one update that may fail before it is set aside
-FIRST_WAIT_SECONDS = 1.0
-LONGEST_WAIT_SECONDS = 60.0
-
 
 Poll = Callable[[int | None], Awaitable[Sequence[Payload]]]  # offset → updates, each with an integer `update_id`
 
@@ -21,6 +17,7 @@ class Updates:
 
     The offset is the receipt for what came before it. It is made from the last committed update and nothing else: ids
     may start anew at random, so they are never compared by order, and a receipt that has arrived is not given again.
+    `committed` is told of the updates that are in the store, or say nothing to us.
     """
 
     def __init__(
@@ -28,10 +25,13 @@ class Updates:
         clock: Clock,
         translate: Callable[[Payload], Event | None],
         set_aside: Callable[[Payload, Exception], DeadLetter],
+        *,
+        committed: Callable[[Sequence[Payload]], None] = lambda updates: None,
     ) -> None:
         self._clock = clock
         self._translate = translate
         self._set_aside = set_aside
+        self._committed = committed
         self._offset: int | None = None
         self._failures = 0
         self.heard_at = clock.monotonic()
@@ -50,7 +50,7 @@ class Updates:
             await self._offer(updates, receive)
         except Exception:
             self._failures += 1
-            wait = min(FIRST_WAIT_SECONDS * 2 ** (self._failures - 1), LONGEST_WAIT_SECONDS)
+            wait = wait_seconds(self._failures)
             log.exception("not committed, offered again", extra={"action": "offer", "wait_seconds": wait})
             await self._clock.sleep(wait)
         else:
@@ -60,21 +60,21 @@ class Updates:
         if self._failures:  # one by one, so that one update which cannot be committed holds up no other
             for update in updates:
                 await self._offer_alone(update, receive)
+                self._committed([update])
                 self._offset = update["update_id"] + 1
             return
         events = [event for update in updates if (event := self._translate(update)) is not None]
         if events:
             await receive(events)
+        self._committed(updates)
         self._offset = updates[-1]["update_id"] + 1
 
     async def _offer_alone(self, update: Payload, receive: Receive) -> None:
         event = self._translate(update)
         if event is None:
             return
-        try:
-            await receive([event])
-        except Exception as error:
-            if self._failures < ATTEMPTS:
-                raise
-            await receive([self._set_aside(update, error)])  # raises too when it is the store that is broken
-            log.exception("set aside", extra={"action": "dead_letter", "update": update["update_id"]})
+
+        def set_aside(error: Exception) -> DeadLetter:
+            return self._set_aside(update, error)
+
+        await commit_alone(event, receive, set_aside if self._failures >= ATTEMPTS else None)

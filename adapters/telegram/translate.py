@@ -18,6 +18,7 @@ from adapters.base import (
     Ready,
     Sender,
 )
+from adapters.choices import fitting, rows
 from adapters.errors import Rejected
 from adapters.markdown import Rendered, Span, read
 from adapters.payloads import Payload, dead_letter, repaired
@@ -28,7 +29,9 @@ from adapters.telegram.utf16 import offsets
 
 TEXT_LIMIT = 4096  # UTF-16 units after entities are taken out
 CAPTION_LIMIT = 1024
+DATA_LIMIT = 64  # bytes that a button holds
 GENERAL_TOPIC = "1"
+UNSEEN = "what is older than 24 hours"
 
 _EDITED_BY_KIND = {"message": False, "edited_message": True, "channel_post": False, "edited_channel_post": True}
 UPDATE_KINDS = tuple(_EDITED_BY_KIND)  # what we ask Telegram for; it keeps the rest to itself
@@ -76,12 +79,12 @@ def _inbound(message: Payload, account: str, me: Me, *, edited: bool, raw: str) 
     quote = _quote(message, me)
     forwarded_from = _first_author(message)
     own_words = forwarded_from is None  # what somebody else wrote addresses nobody here
-    sender = _sender(message)
+    sender = sender_of(message)
     answers_us = quote is not None and quote.from_us and not (reading.foreign_command or sender.is_bot)
     named = own_words and (reading.mentioned or reading.command or answers_us)
     return Inbound(
         id=_message_id(message, me),
-        chat=_place(account, message["chat"]["id"], _thread(message, private=private)),
+        chat=_place(account, message["chat"]["id"], thread_of(message, private=private)),
         kind="private" if private else "group",
         sender=sender,
         text=content.text,
@@ -120,14 +123,15 @@ def _message_id(message: Payload, me: Me) -> str:
     return number if message["chat"]["type"] in ("supergroup", "channel") else f"{number}@{me.id}"
 
 
-def _thread(message: Payload, *, private: bool) -> str | None:
+def thread_of(message: Payload, *, private: bool) -> str | None:
     """Return the topic. Replies outside forums carry a `message_thread_id` too; those threads are no topics."""
     if message.get("is_topic_message"):
         return str(message["message_thread_id"])
     return GENERAL_TOPIC if message["chat"].get("is_forum") and not private else None
 
 
-def _sender(message: Payload) -> Sender:
+def sender_of(message: Payload) -> Sender:
+    """Return who wrote a message, or pressed a button."""
     if author := message.get("sender_chat"):  # an anonymous admin, or a channel that speaks
         return Sender(str(author["id"]), _name(author))
     if author := message.get("from"):
@@ -141,7 +145,7 @@ def _name(author: Payload) -> str:
 
 
 def _answers_other_bot(message: Payload, quote: Quote | None) -> bool:
-    return quote is not None and not quote.from_us and _sender(message["reply_to_message"]).is_bot
+    return quote is not None and not quote.from_us and sender_of(message["reply_to_message"]).is_bot
 
 
 def _quote(message: Payload, me: Me) -> Quote | None:
@@ -151,7 +155,7 @@ def _quote(message: Payload, me: Me) -> Quote | None:
         return None
     if message.get("is_topic_message") and target["message_id"] == message["message_thread_id"]:
         return None
-    author = _sender(target)
+    author = sender_of(target)
     words = (message.get("quote") or {}).get("text") or summary_of(target)
     from_us = "sender_chat" not in target and author.id == str(me.id)
     return Quote(_message_id(target, me), author.name, words, from_us=from_us)
@@ -166,7 +170,7 @@ def ready(user: Payload) -> Ready:
     """Return what the owner should know once we are connected, from what getMe says."""
     name = f"@{me(user).username}"
     if user.get("can_read_all_group_messages"):
-        return Ready(name)
+        return Ready(name, unseen=UNSEEN)
     return Ready(
         name,
         (
@@ -174,6 +178,7 @@ def ready(user: Payload) -> Ready:
             "To let it follow conversations, send /setprivacy to @BotFather, choose the bot and Disable; then remove the "
             "bot from each group and add it again.",
         ),
+        UNSEEN,
     )
 
 
@@ -200,6 +205,7 @@ def call(message: Outbound) -> Call:
     if utf16_length(text) > limit:
         raise Rejected(f"The text has {utf16_length(text)} UTF-16 units; Telegram takes {limit}.", reason="too_long")
     parameters = _address(message)
+    parameters |= {"reply_markup": keyboard} if (keyboard := _keyboard(message)) else {}
     if message.file:
         parameters |= {"caption": text} if text else {}
         parameters |= {"caption_entities": entities} if text and entities else {}
@@ -209,6 +215,12 @@ def call(message: Outbound) -> Call:
     parameters |= {"text": text, "link_preview_options": {"is_disabled": True}}
     parameters |= {"entities": entities} if entities else {}
     return Call("sendMessage", parameters)
+
+
+def _keyboard(message: Outbound) -> Payload | None:
+    buttons = fitting(message.choices, length=lambda text: len(text.encode()), limit=DATA_LIMIT)
+    shown = [[{"text": choice.label, "callback_data": choice.text} for choice in row] for row in rows(buttons)]
+    return {"inline_keyboard": shown} if shown else None
 
 
 def as_document(photo: Call) -> Call:
@@ -223,7 +235,12 @@ def typing_address(chat: Chat) -> Mapping[str, Any]:
 
 def parts(text: str) -> list[str]:
     """Split Markdown into parts that each fit one message after rendering; [] for blank text."""
-    return [part.text for part in split(text, TEXT_LIMIT, lambda source: utf16_length(read(source).text))]
+    return [part.text for part in split(text, TEXT_LIMIT, measure)]
+
+
+def measure(markdown: str) -> int:
+    """Return the length of what is sent of a source, in UTF-16 units: its entities do not count."""
+    return utf16_length(read(markdown).text)
 
 
 def _address(message: Outbound) -> dict[str, Any]:

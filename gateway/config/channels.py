@@ -63,7 +63,7 @@ class DiscordAccount(Settings):
 
 
 class SlackAccount(Settings):
-    """One Slack app: over Socket Mode with `app_token`, over HTTP with `signing_secret`."""
+    """One Slack app: over Socket Mode with `app_token`, without it over HTTP with `signing_secret`."""
 
     bot_token: Secret = SecretStr("")
     app_token: Secret | None = None
@@ -71,6 +71,11 @@ class SlackAccount(Settings):
     base_url: Url = "https://slack.com/api/"
     private: PrivatePolicy = Field(default_factory=PrivatePolicy)
     groups: GroupPolicy = Field(default_factory=GroupPolicy)
+
+    @property
+    def over_http(self) -> bool:
+        """True when Slack delivers to our web server, and not over a socket that we open."""
+        return self.app_token is None and self.signing_secret is not None
 
 
 class TelegramChannel(Settings):

@@ -5,6 +5,7 @@ import re
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
@@ -30,6 +31,7 @@ T = TypeVar("T")
 CHANNEL_PLATFORMS = ("telegram", "discord", "slack")
 CHAT_KINDS = ("private", "group")
 
+_HOST_NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9._-]{0,252})")
 _CLOCK_SPAN = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]-(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)")
 
 
@@ -169,6 +171,16 @@ def _url(*schemes: str) -> Callable[[str], str]:
     return check
 
 
+def _host(text: str) -> str:
+    host = text.strip()
+    if not _HOST_NAME.fullmatch(host):
+        try:
+            ip_address(host)
+        except ValueError:
+            raise wrong('must be an address such as "127.0.0.1", or a name; the port has a key of its own') from None
+    return host
+
+
 def _clock_span(text: str) -> str:
     if not _CLOCK_SPAN.fullmatch(text) or text[:5] == text[6:]:
         raise wrong_type('must be two different times such as "08:00-22:00"')
@@ -178,6 +190,7 @@ def _clock_span(text: str) -> str:
 Count = Annotated[int, Field(ge=0)]
 Positive = Annotated[int, Field(ge=1)]
 Hour = Annotated[int, Field(ge=0, le=23)]
+Host = Annotated[str, AfterValidator(_host)]
 Port = Annotated[int, Field(ge=0, le=65535)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Seconds = Annotated[float, Field(ge=0)]

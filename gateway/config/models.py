@@ -14,6 +14,7 @@ from gateway.config.fields import (
     Count,
     Dollars,
     Folder,
+    Host,
     Hour,
     Identifier,
     Named,
@@ -238,9 +239,9 @@ class HeartbeatConfig(Settings):
 
 
 class WebConfig(Settings):
-    """Where the web endpoints listen."""
+    """Where the web endpoints listen, and the token that `/readyz` asks for (None: it asks for none)."""
 
-    host: str = "127.0.0.1"
+    host: Host = "127.0.0.1"
     port: Port = 8765
     token: Secret | None = None
 
@@ -278,6 +279,11 @@ class Config(Settings):
     def effective_home(self) -> Path:
         """The folder that this run uses, absolute: the one asked for at the start, else the file's."""
         return self.home
+
+    @property
+    def serves_web(self) -> bool:
+        """True when the web endpoints are served: `web` is given, or a Slack account is reached over HTTP."""
+        return "web" in self.model_fields_set or any(one.over_http for one in self.channels.slack.accounts.values())
 
     @property
     def default_agent(self) -> str:

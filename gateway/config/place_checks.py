@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gateway.config.case import Case, Check
+from gateway.config.channels import SlackAccount
 from gateway.config.models import Config
 from gateway.config.words import Finding
 from gateway.settings_file import KeyPath, dotted
@@ -52,4 +53,17 @@ def _models(case: Case) -> Iterator[Finding]:
         yield Finding(_MODEL, f"{error} Until then memory is searched by words only.")
 
 
-CHECKS: tuple[Check, ...] = (_models,)
+def _packages(case: Case) -> Iterator[Finding]:
+    from gateway.extras import missing
+
+    for platform, accounts in case.config.channels.by_platform.items():
+        if accounts and (sentence := missing(platform)):
+            yield Finding(("channels", platform), sentence)
+    if case.config.serves_web and (sentence := missing("web")):
+        askers = [
+            path for _, path, account in case.accounts() if isinstance(account, SlackAccount) and account.over_http
+        ]
+        yield Finding(("web",) if case.source.has(("web",)) else askers[0], sentence)
+
+
+CHECKS: tuple[Check, ...] = (_models, _packages)

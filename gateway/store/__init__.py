@@ -2,6 +2,6 @@
 
 from gateway.store.conversations import Cause, Ending, SessionRow
 from gateway.store.store import Store
-from gateway.store.values import Guesses, KnownPerson, PendingPairing
+from gateway.store.values import Failure, Guesses, KnownPerson, PendingPairing
 
-__all__ = ["Cause", "Ending", "Guesses", "KnownPerson", "PendingPairing", "SessionRow", "Store"]
+__all__ = ["Cause", "Ending", "Failure", "Guesses", "KnownPerson", "PendingPairing", "SessionRow", "Store"]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from adapters.base import Chat
 from gateway.inbox import Part
 from gateway.outbox import Growing, Parcel
+from gateway.store import outbox_rows
 from memory.clock import Clock
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ def adopt(tx: "Transaction", turn: str, parts: Sequence[Part]) -> Sequence[Part]
         seq=row["seq"],
         text=first.text,
         answers=json.dumps(first.answers),
+        choices=outbox_rows.encoded(first.choices),
         purpose=first.purpose,
     )
     return parts[1:]
@@ -77,9 +79,11 @@ def discard_orphans(tx: "Transaction") -> None:
 
 def detach(tx: "Transaction", parcel: Parcel, now: float, error: str, *, remove: bool) -> None:
     """Make an edit that its platform refuses a message of its own; with `remove`, what was to be edited is removed."""
-    if remove:
-        tx.run("draft_discard_detached", seq=parcel.seq, platform_id=parcel.edits, now=now)
     tx.run("draft_detach", seq=parcel.seq, error=error)
+    if remove:
+        tx.run("draft_discard_detached", seq=parcel.seq, now=now)
+    else:
+        tx.run("draft_forget_detached", seq=parcel.seq)
 
 
 def _chat(row: "Row") -> Chat:

@@ -116,7 +116,10 @@ def _take_up(tx: "Transaction", arrival: Arrival, now: float) -> Receipt:
 
 
 def _reword(tx: "Transaction", arrival: Arrival, now: float) -> Receipt:
-    """A new wording replaces the text of a message that still waits; later it is only noted."""
+    """A new wording replaces the text of a message that still waits; later it is only noted.
+
+    Platforms call it an edit as well when something else about a message changed (a preview, a pin); that is no news.
+    """
     row = tx.one("inbox_find", **_key(arrival))
     if row is None:
         return Receipt("ignored", arrival, 0, _instant(now))
@@ -129,6 +132,8 @@ def _reword(tx: "Transaction", arrival: Arrival, now: float) -> Receipt:
         return Receipt("ignored", arrival, 0, arrived)
     if tx.run("inbox_reword", seq=row["seq"], message=encode(arrival.message)):
         return Receipt("reworded", arrival, row["seq"], arrived)
+    if row["message"] and decode(row["message"]).text == arrival.message.text:
+        return Receipt("duplicate", arrival, row["seq"], arrived)
     return Receipt("reworded_late", arrival, row["seq"], arrived)
 
 

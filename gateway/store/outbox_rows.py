@@ -4,9 +4,10 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from adapters.base import Chat, Outbound, OutFile
+from adapters.base import Chat, Choice, Outbound, OutFile
 from gateway.inbox import Part
 from gateway.outbox import Parcel, Place
+from gateway.store.values import Failure
 
 if TYPE_CHECKING:
     from memory.sqlite import Row, Transaction
@@ -27,8 +28,14 @@ def add(tx: "Transaction", parts: Sequence[Part], now: float) -> None:
             file_name=part.file_name,
             file_path=part.file_path,
             answers=json.dumps(part.answers),
+            choices=encoded(part.choices),
             now=now,
         )
+
+
+def failure(row: "Row") -> Failure:
+    """Return the part that a row says could not be sent."""
+    return Failure(row["platform"], row["account"], row["chat"], row["thread"], row["error"] or "")
 
 
 def take(tx: "Transaction", place: Place) -> Parcel | None:
@@ -38,6 +45,18 @@ def take(tx: "Transaction", place: Place) -> Parcel | None:
         return None
     tx.run("outbox_sending", seq=row["seq"])
     return _parcel(row)
+
+
+def settle(tx: "Transaction", chat: Chat, platform_id: str) -> Parcel | None:
+    """Take the choices off a message that was sent with some, and return it; None for any other."""
+    place = {"platform": chat.platform, "account": chat.account, "chat": chat.id}
+    row = tx.one("outbox_settle", **place, platform_id=platform_id)
+    return None if row is None else _parcel(row)
+
+
+def encoded(choices: Sequence[Choice]) -> str:
+    """Return choices as a row has them."""
+    return json.dumps([[choice.label, choice.text] for choice in choices], ensure_ascii=False)
 
 
 def _parcel(row: "Row") -> Parcel:
@@ -51,6 +70,7 @@ def _parcel(row: "Row") -> Parcel:
         file=file,
         purpose=row["purpose"],
         plain=bool(row["plain"]),
+        choices=tuple(Choice(label, text) for label, text in json.loads(row["choices"])),
     )
     return Parcel(
         seq=row["seq"],
@@ -76,6 +96,7 @@ def again(tx: "Transaction", parcel: Parcel, not_before: float, error: str) -> N
         thread=message.chat.thread,
         reply_to=message.reply_to,
         doubtful=parcel.doubtful,
+        choices=encoded(message.choices),
         error=error,
     )
 
@@ -92,8 +113,9 @@ def resplit(tx: "Transaction", parcel: Parcel, texts: Sequence[str]) -> None:
     count = len(texts)
     place = tx.one("outbox_room", seq=parcel.seq)
     room = place["room"] if place else 1.0
-    answers = json.dumps(parcel.answers)
-    tx.run("outbox_retext", seq=parcel.seq, text=texts[0], answers=answers if count == 1 else "[]")
+    last = {"answers": json.dumps(parcel.answers), "choices": encoded(parcel.message.choices)}
+    others = {"answers": "[]", "choices": "[]"}
+    tx.run("outbox_retext", seq=parcel.seq, text=texts[0], **(last if count == 1 else others))
     for number, text in enumerate(texts[1:], start=1):
-        last = answers if number == count - 1 else "[]"
-        tx.run("outbox_insert_after", like=parcel.seq, offset=room * number / count, text=text, answers=last)
+        ends = last if number == count - 1 else others
+        tx.run("outbox_insert_after", like=parcel.seq, offset=room * number / count, text=text, **ends)

@@ -27,6 +27,9 @@ def _before(tx: "Transaction", seq: int, place: "Row", most: int) -> dict[int, s
     # A message that opens its thread stands where its chat goes on, and answers what was said there.
     thread = None if place["thread"] == place["message_id"] else place["thread"]
     names = {place["chat"], *(row["chat"] for row in tx.all("alias_names", **account, chat=place["chat"]))}
+    turn = {"session": place["session"], "turn": place["turn"]}
+    if any(tx.one("inbox_told_later", **account, chat=name, seq=seq, **turn) for name in names):
+        return {}
     told = [tx.one("inbox_told_before", **account, chat=name, seq=seq, thread=thread) for name in names]
     since = max((row["seq"] for row in told if row is not None), default=0)
     return {

@@ -184,8 +184,8 @@ class Store:
 
     async def sent(self, parcel: Parcel, platform_id: str) -> None:
         """Record the platform's id of a part; see `Outbox.sent`."""
-        now = self._now()
-        await self._database.run(lambda tx: tx.run("outbox_sent", seq=parcel.seq, platform_id=platform_id, now=now))
+        values = {"platform_id": platform_id, "doubtful": parcel.doubtful, "now": self._now()}
+        await self._database.run(lambda tx: tx.run("outbox_sent", seq=parcel.seq, **values))
 
     async def found(self, parcel: Parcel, platform_id: str) -> None:
         """Record where a part is that was in doubt; see `Outbox.found`."""
@@ -217,6 +217,10 @@ class Store:
         """Make an edit a message of its own; see `Outbox.detach`."""
         now = self._now()
         await self._database.run(lambda tx: draft_rows.detach(tx, parcel, now, error, remove=remove))
+
+    async def settle(self, chat: Chat, platform_id: str) -> Parcel | None:
+        """Take the choices off a message; see `Outbox.settle`."""
+        return await self._database.run(lambda tx: outbox_rows.settle(tx, chat, platform_id))
 
     async def recover(self, *, hold: bool, younger_than_seconds: float) -> int:
         """Treat parts found half-way; see `Outbox.recover`."""
@@ -279,6 +283,7 @@ class Store:
             inbox = {row["state"]: row["rows"] for row in tx.all("inbox_counts")}
             outbox = {row["state"]: row["rows"] for row in tx.all("outbox_counts")}
             failed, doubtful = tx.one("outbox_failures", since=since), tx.one("outbox_doubtful", since=since)
+            last = tx.one("outbox_last_failure", since=since)
             return Backlog(
                 waiting=inbox.get("received", 0),
                 running=inbox.get("running", 0),
@@ -286,6 +291,7 @@ class Store:
                 held=outbox.get("unknown", 0),
                 failed_today=failed["rows"] if failed else 0,
                 doubtful_today=doubtful["rows"] if doubtful else 0,
+                last_failure=outbox_rows.failure(last) if last else None,
             )
 
         return await self._database.run(work)

@@ -37,8 +37,19 @@ class Guesses:
 
 
 @dataclass(frozen=True, slots=True)
+class Failure:
+    """A part that could not be sent: where to, and why."""
+
+    platform: str
+    account: str
+    chat: str
+    thread: str | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Backlog:
-    """What waits, for `/status`."""
+    """What waits and what went wrong, for `/status`."""
 
     waiting: int
     running: int
@@ -46,3 +57,4 @@ class Backlog:
     held: int
     failed_today: int
     doubtful_today: int
+    last_failure: Failure | None = None

@@ -1,4 +1,4 @@
-"""What is heard is committed in its order, what was missed is read, and slash commands do not think for ever."""
+"""What was missed is read before what is said now, and slash commands do not think for ever."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -7,24 +7,21 @@ from typing import Any
 
 import pytest
 
-from adapters.base import Chat, DeadLetter, Event, Inbound, Outbound, Purpose
+from adapters.base import Chat, Event, Inbound, Outbound, Purpose
 from adapters.discord import translate
 from adapters.discord.calls import Call
 from adapters.discord.catching_up import gaps
 from adapters.discord.deferrals import Deferrals
 from adapters.discord.files import reference
-from adapters.discord.hearing import ATTEMPTS, BATCH, Heard, Offers, Queue
-from adapters.discord.listening import Listener
+from adapters.discord.listening import Dispatch, Listener
 from adapters.discord.mentions import Me
-from adapters.discord.readiness import PERMISSIONS, ready
 from adapters.discord.refusals import Purpose as Wanted
 from adapters.discord.translate import Place
-from adapters.errors import Rejected, Transient
+from adapters.errors import Rejected
 from adapters.seen import Seen
 from memory.testing import FakeClock
 
 ME = Me("7001", "helper", "7000")
-ALL = sum(PERMISSIONS.values())
 
 
 class Impatient(FakeClock):
@@ -35,18 +32,13 @@ class Impatient(FakeClock):
 
 
 class Memory:
-    """A store that commits what it is not told to refuse, and knows how far each place is committed."""
+    """A store that commits, and knows how far each place is committed."""
 
     def __init__(self) -> None:
         self.committed: list[Event] = []
-        self.refused: list[Sequence[Event]] = []
-        self.poison = ""
         self.more = asyncio.Event()
 
     async def receive(self, events: Sequence[Event], /) -> None:
-        if any(isinstance(event, Inbound) and event.text == self.poison for event in events):
-            self.refused.append(events)
-            raise OSError("the disk is full")
         self.committed += events
         self.more.set()
 
@@ -101,57 +93,14 @@ def message(number: int, text: str, *, channel: str = "500", **fields: Any) -> d
     return {"id": str(number), "author": author, "content": text, "timestamp": "2026-01-26T12:00:00Z"} | place | fields
 
 
-def said(number: int, text: str, **fields: Any) -> Heard:
-    return Heard("MESSAGE_CREATE", message(number, text, **fields))
+def said(number: int, text: str, **fields: Any) -> Dispatch:
+    return Dispatch("MESSAGE_CREATE", message(number, text, **fields))
 
 
 def event_of(payload: Mapping[str, Any]) -> Event:
     event = translate.message(payload, Place("500"), account="main", me=ME)
     assert event is not None
     return event
-
-
-# ── the queue, and what cannot be committed ──────────────────────────────────────────────────────────────────────────
-
-
-async def test_what_waits_is_taken_in_its_order_and_a_new_session_comes_alone() -> None:
-    queue = Queue()
-    for heard in (said(1, "a"), said(2, "b"), Heard("READY", {}), said(3, "c")):
-        queue.put(heard)
-
-    taken = [[heard.payload.get("content", heard.name) for heard in await queue.take()] for _ in range(3)]
-
-    assert taken == [["a", "b"], ["READY"], ["c"]]
-
-
-async def test_no_more_is_taken_at_once_than_one_commit_should_hold() -> None:
-    queue = Queue()
-    for number in range(BATCH + 1):
-        queue.put(said(number, "a"))
-
-    assert [len(await queue.take()) for _ in range(2)] == [BATCH, 1]
-
-
-async def test_when_too_much_waits_the_connection_is_given_up() -> None:
-    queue = Queue(limit=2)
-    for number in range(3):
-        queue.put(said(number, "a"))
-
-    with pytest.raises(Transient):
-        await queue.take()
-
-
-async def test_one_event_that_is_never_committed_is_set_aside_and_holds_up_no_other() -> None:
-    memory = Memory()
-    memory.poison = "poison"
-    payloads = [message(1, "first"), message(2, "poison"), message(3, "last")]
-
-    await Offers("main", memory.receive, Impatient()).offer([(payload, event_of(payload)) for payload in payloads])
-
-    first, letter, last = memory.committed
-    assert isinstance(first, Inbound) and isinstance(last, Inbound)
-    assert isinstance(letter, DeadLetter) and '"poison"' in letter.raw and "disk is full" in letter.error
-    assert len(memory.refused) == ATTEMPTS
 
 
 # ── catching up ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -176,8 +125,8 @@ def test_a_new_account_owes_no_answers() -> None:
     assert gaps([Seen("500", None, "reminder-5")], {"500": 50}, horizon=0) == {}
 
 
-async def run(listener: Listener, queue: Queue, memory: Memory, began: list[int], n: int) -> list[str]:
-    running = asyncio.create_task(listener.run(queue, memory.receive, lambda: began.append(len(memory.committed))))
+async def run(listener: Listener, memory: Memory, began: list[int], n: int) -> list[str]:
+    running = asyncio.create_task(listener.run(memory.receive, lambda: began.append(len(memory.committed))))
     try:
         return await memory.texts(n)
     finally:
@@ -190,29 +139,31 @@ def new_id(minutes: int) -> int:
 
 
 async def test_what_was_missed_comes_before_what_is_said_now_and_is_measured_by_what_was_committed_then() -> None:
-    server, memory, queue = Server(), Memory(), Queue()
+    server, memory = Server(), Memory()
+    listener = Listener("main", server, memory.last_seen, Impatient())
     await memory.receive([event_of(message(new_id(1), "committed"))])
     server.histories["500"] = [message(new_id(minute), f"{minute}") for minute in (2, 3)]
     server.hidden.add("540")
     server.histories["540"] = [message(new_id(2), "not for us", channel="540")]
-    queue.put(said(new_id(0), "last words of the old session"))
-    queue.put(Heard("READY", {}))
-    queue.put(said(new_id(4), "now"))
+    listener.hear(said(new_id(0), "last words of the old session"))
+    listener.hear(Dispatch("READY", {}))
+    listener.hear(said(new_id(4), "now"))
     began: list[int] = []
 
-    texts = await run(Listener("main", server, memory.last_seen, Impatient()), queue, memory, began, 5)
+    texts = await run(listener, memory, began, 5)
 
     assert texts == ["committed", "last words of the old session", "2", "3", "now"]
     assert began == [2]
 
 
 async def test_a_wording_that_is_repeated_with_a_preview_is_heard_once() -> None:
-    server, memory, queue = Server(), Memory(), Queue()
+    server, memory = Server(), Memory()
+    listener = Listener("main", server, memory.last_seen, Impatient())
     for edited in ("2026-01-26T12:01:00Z", "2026-01-26T12:01:00Z", "2026-01-26T12:02:00Z"):
-        queue.put(Heard("MESSAGE_UPDATE", message(1, "new", edited_timestamp=edited)))
-    queue.put(said(2, "end"))
+        listener.hear(Dispatch("MESSAGE_UPDATE", message(1, "new", edited_timestamp=edited)))
+    listener.hear(said(2, "end"))
 
-    texts = await run(Listener("main", server, memory.last_seen, Impatient()), queue, memory, [], 3)
+    texts = await run(listener, memory, [], 3)
 
     assert texts == ["new", "new", "end"]
 
@@ -251,20 +202,6 @@ async def test_a_command_whose_answer_did_not_come_through_waits_again() -> None
 
 
 # ── the rest ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_a_bot_that_has_what_it_needs_says_its_name_alone() -> None:
-    assert ready(ME, reads_content=True, servers=[("Gardeners", ALL), ("Ours", 1 << 3)]).warnings == ()
-
-
-def test_what_is_missing_is_said_in_sentences() -> None:
-    [content] = ready(ME, reads_content=False, servers=[("Gardeners", ALL)]).warnings
-    [alone] = ready(ME, reads_content=True, servers=[]).warnings
-    [lacking] = ready(ME, reads_content=True, servers=[("Gardeners", ALL - PERMISSIONS["Attach Files"])]).warnings
-
-    assert "Message Content Intent" in content
-    assert "client_id=7000" in alone and "applications.commands" in alone
-    assert "Gardeners" in lacking and "lacks: Attach Files." in lacking
 
 
 def test_a_reference_that_is_none_of_discords_is_rejected() -> None:

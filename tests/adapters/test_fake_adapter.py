@@ -11,6 +11,7 @@ from adapters.base import (
     Adapter,
     Attachment,
     Chat,
+    Choice,
     Event,
     MenuEntry,
     Migration,
@@ -234,3 +235,16 @@ async def test_each_kind_of_request_fails_and_hangs_on_its_own() -> None:
     fake.release("edit")
     await editing
     assert len(fake.edits) == 1
+
+
+async def test_a_press_is_what_the_choice_says_from_whoever_pressed() -> None:
+    chat = FakeAdapter()
+    choices = (Choice("Yes", "/memory forget yes"), Choice("No", "/memory forget no"))
+    asked = Outbound(Chat("telegram", "main", "C1"), "Sure?", "key", choices=choices)
+    message_id = await chat.send(asked)
+
+    pressed = chat.press(asked, "No", sender="U2", kind="group")
+
+    assert (pressed.text, pressed.clean, pressed.sender.id) == ("/memory forget no", "/memory forget no", "U2")
+    assert (pressed.chat, pressed.pressed, pressed.addressed) == (asked.chat, message_id, True)
+    assert pressed.id != chat.press(asked, "No").id

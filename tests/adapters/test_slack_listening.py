@@ -11,12 +11,12 @@ import pytest
 
 from adapters.base import DeadLetter, Event, Inbound
 from adapters.errors import AdapterError, Rejected, Transient, Unauthorized
+from adapters.hearing import ATTEMPTS
 from adapters.seen import LastSeen, Seen, nothing_seen
 from adapters.slack.calls import Call
 from adapters.slack.catching_up import MOST_PAGES, Behind, reading_list
 from adapters.slack.content import Me
 from adapters.slack.directory import Card, Directory
-from adapters.slack.hearing import ATTEMPTS, Intake
 from adapters.slack.listening import PROBED_PLACES, QUIET_SECONDS, Listener
 from adapters.slack.translate import ts_of
 from memory.testing import FakeClock
@@ -269,27 +269,6 @@ async def test_what_waits_when_the_account_ends_is_not_acknowledged(house: House
 
     with pytest.raises(Transient):
         await hearing
-
-
-async def test_when_too_much_waits_slack_is_left_to_deliver_it_again(house: House) -> None:
-    intake = Intake(house.clock, nobody_asks, lambda body: None, set_aside, limit=2)
-    waiting = asyncio.gather(intake.offer(body("a")), intake.offer(body("b")))
-    await asyncio.sleep(0)
-
-    with pytest.raises(Transient, match="2 messages wait"):
-        await intake.offer(body("c"))
-
-    working = asyncio.create_task(intake.work(house.store.receive))
-    await waiting
-    working.cancel()
-
-
-async def nobody_asks(bodies: Sequence[Mapping[str, Any]]) -> None:
-    """Look up nothing."""
-
-
-def set_aside(body: Mapping[str, Any], error: Exception) -> DeadLetter:
-    return DeadLetter("main", "slack", "", str(error))
 
 
 async def test_a_slash_command_gets_the_time_at_which_it_came(house: House) -> None:

@@ -248,7 +248,7 @@ def test_a_part_that_begins_in_a_nested_list_is_not_taken_for_code() -> None:
     parts = split(source, 30, len)
 
     check(source, parts, 30, len)
-    assert [part.text for part in parts[1:]] == ["```py\nx = 1\ny = 2\n```\nafter", "- third\n2. fourth"]
+    assert [part.text for part in parts[1:]] == ["```py\nx = 1\ny = 2\n```\nafter", "- third\n\n2. fourth"]
 
 
 def test_a_quote_that_is_cut_within_a_line_stays_a_quote() -> None:

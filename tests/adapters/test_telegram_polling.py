@@ -7,9 +7,10 @@ import pytest
 
 from adapters.base import DeadLetter, Event, Inbound
 from adapters.errors import Transient
+from adapters.hearing import ATTEMPTS, LONGEST_WAIT_SECONDS
 from adapters.payloads import Payload
 from adapters.telegram.mentions import Me
-from adapters.telegram.polling import ATTEMPTS, LONGEST_WAIT_SECONDS, Updates
+from adapters.telegram.polling import Updates
 from adapters.telegram.translate import event, set_aside
 from memory.testing import FakeClock
 

@@ -14,7 +14,7 @@ from adapters.errors import Rejected
 from adapters.payloads import Payload
 from adapters.split import utf16_length
 from adapters.telegram.mentions import Me
-from adapters.telegram.translate import CAPTION_LIMIT, TEXT_LIMIT, call, event, me, parts, ready, typing_address
+from adapters.telegram.translate import CAPTION_LIMIT, TEXT_LIMIT, UNSEEN, call, event, me, parts, ready, typing_address
 from adapters.telegram.utf16 import code_points, positions, well_formed
 
 ME = Me(7001, "helper_bot")
@@ -424,7 +424,7 @@ def test_what_telegram_says_of_us_names_us_and_warns_of_privacy_mode() -> None:
     user = {"id": 7001, "is_bot": True, "first_name": "Helper", "username": "helper_bot"}
 
     assert me(user) == ME
-    assert ready(user | {"can_read_all_group_messages": True}) == Ready("@helper_bot")
+    assert ready(user | {"can_read_all_group_messages": True}) == Ready("@helper_bot", unseen=UNSEEN)
     assert "/setprivacy" in ready(user | {"can_read_all_group_messages": False}).warnings[0]
 
 

@@ -35,6 +35,17 @@ class Store:
         await self.until(lambda: sum(isinstance(event, Inbound) for event in self.committed) >= n)
         return [event for event in self.committed if isinstance(event, Inbound)]
 
+    async def different(self, n: int = 1) -> list[Inbound]:
+        """As `messages`, but what a platform tells of twice, under one key, is one message."""
+        await self.until(lambda: len(self._different()) >= n)
+        return self._different()
+
+    def _different(self) -> list[Inbound]:
+        messages = [event for event in self.committed if isinstance(event, Inbound)]
+        return list({(message.chat, message.id, message.edited): message for message in reversed(messages)}.values())[
+            ::-1
+        ]
+
     async def last_seen(self) -> Sequence[Seen]:
         """Return how far each place is committed, as the gateway's store does."""
         found = {(m.chat.id, m.chat.thread): m.id for m in self.committed if isinstance(m, Inbound)}

@@ -112,3 +112,11 @@ async def output_of(*command: str, text: str = "") -> tuple[int, str, str]:
 def command(*words: str) -> Sequence[str]:
     """Return the installed command with its words."""
     return (str(SCRUBJAY), *words)
+
+
+async def status_that_says(home: Path, words: str) -> str:
+    """Ask the gateway of a home how it is until it says so, and return all that it says."""
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while words not in (status := (await output_of(*command("status", "--home", str(home))))[1]):
+            pass
+    return status

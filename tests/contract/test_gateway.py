@@ -66,36 +66,6 @@ async def test_a_message_has_one_answer_after_kill_9(world: World, point: str) -
     assert len(asked) == 1
 
 
-async def test_a_message_has_one_answer_after_kill_9_in_the_model_call(world: World) -> None:
-    world.messages.script(Answer(text="never heard", hold=True), when="think hard")
-    world.messages.script(Answer(text="thought it over"), when="think hard")
-
-    async with world.running() as killed:
-        await world.telegram.say("think hard")
-        await world.messages.holding()
-        killed.send_signal(signal.SIGKILL)
-        await died(killed)
-
-    async with world.running():
-        [answer] = await world.telegram.sent(n=1)
-
-    assert answer.text == "thought it over"
-    last = world.messages.bodies[1]["messages"]
-    assert str(last).count("think hard") == 1
-
-
-async def test_messages_sent_while_the_gateway_is_down_are_answered_once(world: World) -> None:
-    await world.telegram.say("are you up?")
-
-    async with world.running():
-        await world.telegram.sent(n=1)
-    async with world.running():
-        await world.telegram.say("and now?")
-        await world.telegram.sent(n=2)
-
-    assert len(await world.telegram.sent()) == 2
-
-
 async def _until_sent(world: World, text: str) -> None:
     """Wait until the bot has sent a message that contains a text."""
     messages = await world.telegram.sent(n=1)

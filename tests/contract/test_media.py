@@ -1,6 +1,5 @@
 """Photos, documents and voice messages through the whole gateway, between a Telegram server and a Messages API server."""
 
-import base64
 from typing import Any
 
 import pytest
@@ -8,6 +7,7 @@ import pytest
 from agents.images import measure
 from tests.agents.media_files import pdf, photo
 from tests.contract.processes import World
+from tests.contract.shown import shown
 from tests.emulators.messages.answers import Answer, ToolCall
 from tests.emulators.telegram_server import PRIVATE
 from tests.emulators.transcription_server import TranscriptionServer
@@ -19,12 +19,6 @@ async def upload(world: World, data: bytes, **facts: Any) -> dict[str, Any]:
     """Give Telegram a file as a user does, and return what a message says of it."""
     file_id = await world.telegram.put_file(data)
     return {"file_id": file_id, "file_unique_id": file_id, "file_size": len(data), **facts}
-
-
-def shown(body: Any, kind: str) -> list[bytes]:
-    """The bytes of all images, or documents, of a request's body."""
-    blocks = [block for message in body["messages"] for block in message["content"] if block["type"] == kind]
-    return [base64.b64decode(block["source"]["data"]) for block in blocks]
 
 
 async def test_a_photo_and_a_document_stay_in_the_conversation_and_a_picture_goes_out_as_a_photo(

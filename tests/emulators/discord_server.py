@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
-from tests.emulators.node_server import PATIENCE_SECONDS, NodeServer
+from tests.emulators.node_server import PATIENCE_SECONDS, Done, Facts, NodeServer
 
 _SCRIPT = Path(__file__).parent / "discord" / "server.mjs"
 
@@ -50,28 +50,34 @@ class Sent:
     content: str
     reply_to: str | None
     files: tuple[Mapping[str, Any], ...]
+    buttons: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ApiCall:
-    """A request that the server got, carried out or not."""
+    """A request that the server got, carried out or not, and when (ms of Unix time)."""
 
     method: str
     path: str
     json: Any
     files: tuple[Mapping[str, Any], ...]
+    at: int = 0
 
 
 class DiscordServer:
-    """The server as an async context manager, and the hand of its users: Alice, Bob, and the bot Echo."""
+    """The server as an async context manager, and the hand of its users: Alice, Bob, and the bot Echo.
+
+    With `running`, the `facts` of another one, it takes over that one's process, as if it had just begun.
+    """
 
     token = "MTIz.helper.TEST-token-0123456789"
 
-    def __init__(self) -> None:
-        self._node = NodeServer(_SCRIPT, self.token)
+    def __init__(self, *, running: Facts | None = None) -> None:
+        self._is_shared = running is not None
+        self._node = NodeServer(_SCRIPT, self.token, running=running)
 
     async def __aenter__(self) -> "DiscordServer":
-        facts = await self._node.start()
+        self.facts = facts = await self._node.start()
         self.guild: str = facts["guild"]
         self.bot: str = facts["bot"]
         self.general: str = facts["channels"]["general"]
@@ -82,12 +88,19 @@ class DiscordServer:
         self.api_url = f"{self._node.root}/api/v10"
         self.gateway_url = f"ws://127.0.0.1:{facts['port']}/gateway"
         self._http = self._node.http
+        if self._is_shared:
+            await self.clean()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._node.end()
+
+    @property
+    def pid(self) -> int:
+        """The server's process."""
+        return self._node.pid
 
     async def clean(self) -> None:
         """Take away what a test left: messages, chats, rules, calls, connections. The server and its people stay."""
@@ -123,6 +136,11 @@ class DiscordServer:
         """Use a slash command and return the id of the interaction."""
         place = {"channel": channel or self.general, "user": user or self.alice}
         return str(await self._ask("slash", name=name, text=text, **place))
+
+    async def press(self, message: Sent, label: str, *, user: str | None = None, data: str | None = None) -> str:
+        """Press a button under a message of the bot's, which a forger can give other `data`; return the interaction."""
+        place = {"channel": message.channel, "user": user or self.alice, "message": message.id}
+        return str(await self._ask("press", data=data or dict(message.buttons)[label], **place))
 
     async def private(self, user: str | None = None) -> str:
         """Return the private chat of a user (Alice) with the bot."""
@@ -164,7 +182,17 @@ class DiscordServer:
         """Wait until at least `n` requests came in whose path matches the pattern `path`, and return them all."""
         found = await self._ask("calls", method=method, path=path, n=n, seconds=seconds)
         assert len(found) >= n, f"waited for {n} requests {method} {path}, there are {found}"
-        return [ApiCall(call["method"], call["path"], call["json"], tuple(call["files"])) for call in found]
+        return [_call(call) for call in found]
+
+    async def said(self, text: str, *, n: int = 0, seconds: float = PATIENCE_SECONDS) -> list[ApiCall]:
+        """Wait until at least `n` requests came in to send exactly this text, or to edit to it, and return them all."""
+        found = await self._ask("said", text=text, n=n, seconds=seconds)
+        assert len(found) >= n, f"waited for {n} requests that say {text!r}, there are {len(found)}"
+        return [_call(call) for call in found]
+
+    async def all(self, what: str, each: Sequence[Mapping[str, Any]]) -> list[Done]:
+        """Carry out a control once for each of its arguments, in order and in one request."""
+        return [Done(**done) for done in await self._ask("all", control=what, each=list(each))]
 
     async def connected(self) -> None:
         """Wait until a bot listens at the gateway."""
@@ -204,6 +232,10 @@ class DiscordServer:
         return response.raise_for_status().json()
 
 
+def _call(call: Mapping[str, Any]) -> ApiCall:
+    return ApiCall(call["method"], call["path"], call["json"], tuple(call["files"]), call["at"])
+
+
 def _sent(message: Mapping[str, Any]) -> Sent:
     reference = json.loads(message["messageReference"] or "null")
     return Sent(
@@ -212,4 +244,9 @@ def _sent(message: Mapping[str, Any]) -> Sent:
         content=message["content"],
         reply_to=reference["message_id"] if reference else None,
         files=tuple(json.loads(message["attachments"])),
+        buttons=tuple(
+            (button["label"], button["custom_id"])
+            for row in json.loads(message["components"])
+            for button in row["components"]
+        ),
     )

@@ -4,9 +4,10 @@ import argparse
 import asyncio
 import json
 import sys
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 from urllib.parse import parse_qs, urlsplit
 
@@ -25,11 +26,12 @@ _STREAM_HEAD = (
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A request as it came: headers with lower-case names, the body's bytes and what they say."""
+    """A request as it came, `at` in Unix seconds: headers with lower-case names, the body's bytes and what they say."""
 
     headers: dict[str, str]
     raw: bytes
     body: Any
+    at: float = field(default_factory=time.time)
 
     @property
     def last_text(self) -> str:
@@ -53,7 +55,9 @@ class MessagesServer(HttpServer):
 
     A request that the real API would refuse is answered with 400 and meets no script; it is recorded as all are.
     The same from another process: `GET /_requests?at_least=N` waits for N requests and returns their bodies,
-    `POST /_script` takes an answer with `when` and `times` beside its fields, `POST /_release` lets held answers go.
+    `GET /_served` returns of each answer its number, when its request came and when it was whole (Unix seconds), and the
+    text of the request's last message; `after=N` leaves out those up to that number. `POST /_script` takes an answer with
+    `when` and `times` beside its fields, `POST /_release` lets held answers go.
     """
 
     def __init__(
@@ -69,6 +73,7 @@ class MessagesServer(HttpServer):
         super().__init__(port)
         self.requests: list[Received] = []
         self.complaints: list[str] = []
+        self.served: list[dict[str, Any]] = []
         self._default = default or Answer(text="I have read that.")
         self._api_key = api_key
         self._models = models
@@ -114,6 +119,9 @@ class MessagesServer(HttpServer):
         if (method, url.path) == ("GET", "/_requests"):
             bodies = await self.received(int(parse_qs(url.query).get("at_least", ["0"])[0]))
             return 200, json.dumps(bodies).encode()
+        if (method, url.path) == ("GET", "/_served"):
+            after = int(parse_qs(url.query).get("after", ["0"])[0])
+            return 200, json.dumps([one for one in self.served if one["number"] > after]).encode()
         if (method, url.path) == ("POST", "/_script"):
             value = json.loads(raw)
             when, times = value.pop("when", None), value.pop("times", 1)
@@ -139,7 +147,9 @@ class MessagesServer(HttpServer):
             await _write(writer, answer.status, raw, answer.headers)
             return True
         events = events_of(answer, model=request.body["model"], number=number, counted=counted)
-        return await self._stream(answer, events, writer)
+        goes_on = await self._stream(answer, events, writer)
+        self.served.append({"number": number, "at": request.at, "until": time.time(), "text": request.last_text})
+        return goes_on
 
     async def _stream(self, answer: Answer, events: Iterable[Event], writer: asyncio.StreamWriter) -> bool:
         """Send an answer event by event, each in a chunk of its own; without a pace all of them in one packet."""

@@ -8,19 +8,21 @@
 Every method that waits, waits for a state and not for time; when it does not come, an `AssertionError` shows what is
 there. As the real one, the server delivers in order, keeps what was not acknowledged for `redeliver`, tells replies in
 `conversations.replies` only, gives metadata only when asked, pages what is long, and refuses what is too long, unknown
-blocks, threads that are gone, and calls that a scope is missing for.
+blocks, threads that are gone, and calls that a scope is missing for. Streams are as `slack/streams.mjs` says.
 """
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from secrets import token_hex
+from time import time
 from types import TracebackType
 from typing import Any, Literal
 
 import httpx
 
-from tests.emulators.node_server import PATIENCE_SECONDS, NodeServer
+from tests.emulators.node_server import PATIENCE_SECONDS, Done, Facts, NodeServer
 
 _SCRIPT = Path(__file__).parent / "slack" / "server.mjs"
 
@@ -70,23 +72,33 @@ class Sent:
     files: tuple[Mapping[str, Any], ...]
     whole: Mapping[str, Any]
 
+    @property
+    def buttons(self) -> list[tuple[str, str]]:
+        """Its buttons: what is on each, and what it holds."""
+        actions = [block for block in self.blocks if block["type"] == "actions"]
+        return [(button["text"]["text"], button["value"]) for block in actions for button in block["elements"]]
+
 
 @dataclass(frozen=True, slots=True)
 class ApiCall:
-    """A call that the server got, carried out or not."""
+    """A call that the server got, carried out or not, and when (ms of Unix time)."""
 
     method: str
     parameters: Mapping[str, Any]
+    at: int = 0
 
 
 class SlackServer:
-    """The server as an async context manager; each test has a workspace of its own in it."""
+    """The server as an async context manager; each test has a workspace of its own in it.
 
-    def __init__(self) -> None:
-        self._node = NodeServer(_SCRIPT)
+    With `running`, the `facts` of another one, it is a front of that one's process.
+    """
+
+    def __init__(self, *, running: Facts | None = None) -> None:
+        self._node = NodeServer(_SCRIPT, running=running)
 
     async def __aenter__(self) -> "SlackServer":
-        await self._node.start()
+        self.facts = await self._node.start()
         self._http = self._node.http
         return self
 
@@ -94,6 +106,11 @@ class SlackServer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._node.end()
+
+    @property
+    def pid(self) -> int:
+        """The server's process."""
+        return self._node.pid
 
     async def workspace(self, *, scopes: tuple[str, ...] = SCOPES, events_url: str | None = None) -> "Workspace":
         """Make a workspace with the app in it; with `events_url`, what happens is told there and not over sockets."""
@@ -135,6 +152,10 @@ class Workspace:
         """Give a message another text, or the same: that is how Slack tells of a preview, too."""
         await self._ask("edit", sender=sender, channel=channel or self.general, ts=ts, text=text)
 
+    async def join(self, name: str) -> str:
+        """Take in another person, who may then be a `sender`, and return the id."""
+        return str(await self._ask("join", name=name))
+
     async def upload(
         self, name: str, content: bytes, *, comment: str = "", channel: str | None = None, sender: str = "alice"
     ) -> None:
@@ -158,6 +179,25 @@ class Workspace:
         }
         await self._ask("deliver", type="slash_commands", payload=payload)
 
+    async def press(self, message: Sent, label: str, *, sender: str = "alice", data: str | None = None) -> None:
+        """Press a button under a message of the bot's, which a forger can give other `data`."""
+        user = {"alice": self.alice, "bob": self.bob}[sender]
+        number, pressed = next((n, button) for n, button in enumerate(message.buttons) if button[0] == label)
+        thread = {} if message.thread is None else {"thread_ts": message.thread}
+        action = {"type": "button", "block_id": "b", "action_id": f"choice-{number}", "value": data or pressed[1]}
+        payload = {
+            "type": "block_actions",
+            "user": {"id": user, "username": sender, "name": sender, "team_id": self.team},
+            "api_app_id": "A0SCRUBJAY",
+            "team": {"id": self.team, "domain": "gardeners"},
+            "channel": {"id": message.channel, "name": "directmessage"},
+            "container": {"type": "message", "message_ts": message.ts, "channel_id": message.channel, **thread},
+            "message": {"type": "message", "ts": message.ts, "text": message.text, **thread},
+            "trigger_id": f"13345224609.738474920.{token_hex(16)}",
+            "actions": [{**action, "action_ts": f"{time():.6f}"}],
+        }
+        await self._ask("deliver", type="interactive", payload=payload)
+
     async def event(self, event: Mapping[str, Any]) -> None:
         """Tell the app of an event exactly as given."""
         await self._ask("event", event=event)
@@ -174,7 +214,17 @@ class Workspace:
         """Wait until at least `n` calls (of `method`) came in and return them all."""
         found = await self._ask("calls", method=method, n=n, seconds=PATIENCE_SECONDS)
         assert len(found) >= n, f"waited for {n} calls of {method or 'anything'}, there are {found}"
-        return [ApiCall(call["method"], call["parameters"]) for call in found]
+        return [ApiCall(call["method"], call["parameters"], call["at"]) for call in found]
+
+    async def said(self, text: str, *, n: int = 0, seconds: float = PATIENCE_SECONDS) -> list[ApiCall]:
+        """Wait until at least `n` requests came in to send exactly this text, or to edit to it, and return them all."""
+        found = await self._ask("said", text=text, n=n, seconds=seconds)
+        assert len(found) >= n, f"waited for {n} requests that say {text!r}, there are {len(found)}"
+        return [ApiCall(call["method"], call["parameters"], call["at"]) for call in found]
+
+    async def all(self, what: str, each: Sequence[Mapping[str, Any]]) -> list[Done]:
+        """Carry out a control once for each of its arguments, in order and in one request."""
+        return [Done(**done) for done in await self._ask("all", control=what, each=list(each))]
 
     async def message(self, ts: str, *, channel: str | None = None) -> Mapping[str, Any] | None:
         """Return a message as the server has it; None when it was deleted."""
@@ -230,6 +280,18 @@ class Workspace:
     async def forget_thread(self, ts: str) -> None:
         """Delete a thread: from now on it is not found."""
         await self._ask("forgetThread", ts=ts)
+
+    async def remove(self, ts: str, *, channel: str | None = None) -> None:
+        """Delete a message, of the bot's."""
+        await self._ask("remove", channel=channel or self.general, ts=ts)
+
+    async def end_stream(self, ts: str, *, by_user: bool = False) -> None:
+        """End a stream as Slack does by itself after five minutes, or as the person does whom it is shown to."""
+        await self._ask("endStream", ts=ts, by_user=by_user)
+
+    async def open_streams(self) -> int:
+        """Return how many streams can still be appended to."""
+        return int(await self._ask("openStreams"))
 
     async def archive(self, channel: str) -> None:
         """Archive a channel."""

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
-from tests.emulators.node_server import PATIENCE_SECONDS, NodeServer
+from tests.emulators.node_server import PATIENCE_SECONDS, Done, Facts, NodeServer
 
 _SCRIPT = Path(__file__).parent / "telegram" / "server.mjs"
 
@@ -74,36 +74,54 @@ class Sent:
     file: Mapping[str, Any] | None
     parameters: Mapping[str, Any]
 
+    @property
+    def buttons(self) -> list[tuple[str, str]]:
+        """Its buttons: what is on each, and what it holds."""
+        rows = (self.parameters.get("reply_markup") or {}).get("inline_keyboard", [])
+        return [(button["text"], button["callback_data"]) for row in rows for button in row]
+
 
 @dataclass(frozen=True, slots=True)
 class ApiCall:
-    """A call that the server got, carried out or not: the Bot API's method and its parameters."""
+    """A call that the server got, carried out or not: the Bot API's method, its parameters, when (ms of Unix time)."""
 
     method: str
     parameters: Mapping[str, Any]
+    at: int = 0
 
 
 class TelegramServer:
-    """The server as an async context manager, and the hand of its users. `token` arguments default to the first bot."""
+    """The server as an async context manager, and the hand of its users. `token` arguments default to the first bot.
 
-    def __init__(self, *bots: BotAccount) -> None:
+    With `running`, the `facts` of another one, it is a front of that one's process, which has these bots as well.
+    """
+
+    def __init__(self, *bots: BotAccount, running: Facts | None = None) -> None:
         self.bots = bots or (BotAccount(),)
         self.token = self.bots[0].token
         self.username = self.bots[0].username
-        self._node = NodeServer(_SCRIPT, json.dumps([asdict(bot) for bot in self.bots]))
+        self._is_shared = running is not None
+        self._node = NodeServer(_SCRIPT, json.dumps([asdict(bot) for bot in self.bots]), running=running)
 
     async def __aenter__(self) -> "TelegramServer":
-        await self._node.start()
+        self.facts = await self._node.start()
         self.root = self._node.root
         self.base_url = f"{self.root}/bot"
         self.base_file_url = f"{self.root}/file/bot"
         self._http = self._node.http
+        for bot in self.bots if self._is_shared else ():
+            await self._ask("addBot", bot=asdict(bot))
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._node.end()
+
+    @property
+    def pid(self) -> int:
+        """The server's process."""
+        return self._node.pid
 
     async def with_bot(self, bot: BotAccount) -> "TelegramServer":
         """Add a bot, and return the same server as that bot's own: updates, calls, rules and faults are not shared."""
@@ -142,6 +160,22 @@ class TelegramServer:
         message = {"message_id": message_id, "chat": chat, "from": sender, "text": text, **fields}
         await self._ask("edit", token=token, message=message)
 
+    async def press(
+        self,
+        message: Sent,
+        label: str,
+        *,
+        chat: Mapping[str, Any] = PRIVATE,
+        sender: Mapping[str, Any] = ALICE,
+        data: str | None = None,
+        token: str | None = None,
+    ) -> None:
+        """Press a button under a message of the bot's, which a modified client can give other `data`."""
+        topic = {} if message.thread_id is None else {"message_thread_id": message.thread_id, "is_topic_message": True}
+        shown = {"message_id": message.message_id, "date": 1, "chat": chat, "text": message.text, **topic}
+        query = {"from": sender, "message": shown, "data": data or dict(message.buttons)[label]}
+        await self._ask("press", token=token, query=query)
+
     async def put_file(self, data: bytes) -> str:
         """Upload bytes as a user would, and return the file id to use in `say(document={"file_id": …})`."""
         response = await self._http.post("/putFile", content=data)
@@ -169,7 +203,17 @@ class TelegramServer:
         """Wait until at least `n` calls (of `method`) came in and return them all; polls are left out (`offsets`)."""
         found = await self._ask("calls", token=token, method=method, n=n, seconds=seconds)
         assert len(found) >= n, f"waited for {n} calls of {method or 'anything'}, there are {found}"
-        return [ApiCall(call["method"], call["parameters"]) for call in found]
+        return [ApiCall(call["method"], call["parameters"], call["at"]) for call in found]
+
+    async def said(self, text: str, *, n: int = 0, seconds: float = PATIENCE_SECONDS) -> list[ApiCall]:
+        """Wait until at least `n` requests came in to send exactly this text, or to edit to it, and return them all."""
+        found = await self._ask("said", text=text, n=n, seconds=seconds)
+        assert len(found) >= n, f"waited for {n} requests that say {text!r}, there are {len(found)}"
+        return [ApiCall(call["method"], call["parameters"], call["at"]) for call in found]
+
+    async def all(self, what: str, each: Sequence[Mapping[str, Any]]) -> list[Done]:
+        """Carry out a control once for each of its arguments, in order and in one request."""
+        return [Done(**done) for done in await self._ask("all", control=what, each=list(each))]
 
     async def confirmed(self, *, left: int = 0, token: str | None = None) -> None:
         """Wait until the bot has confirmed all updates but `left`."""

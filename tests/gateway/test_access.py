@@ -9,7 +9,7 @@ from typing import Literal, get_args
 import pytest
 
 from adapters.base import Attachment, Chat, ChatKind, Inbound, Quote, Sender
-from gateway.access import ACTIVATIONS, Activation, Decision, Policy, Standing, Verdict, gate, rules_in
+from gateway.access import ACTIVATIONS, Activation, Decision, Policy, Standing, Verdict, gate, rules_in, serves
 from gateway.config import GroupOverride, GroupPolicy, PrivatePolicy
 
 SENDER = "2002"
@@ -144,6 +144,23 @@ def group_policies() -> Iterator[tuple[GroupRule, str, str, bool, str, GroupPoli
             by_chat={} if given is None else dict([given]),
         )
         yield policy, allow, senders, require, override, rules
+
+
+def test_who_presses_a_button_may_just_what_they_may_by_typing() -> None:
+    rules = [*group_policies()]
+    private = [PrivatePolicy(policy=policy, allow=allow) for policy in PRIVATE for allow in ((), (SENDER,))]
+    for standing, is_bot, activation in product(STANDINGS, (False, True), SET_BY_OWNER):
+        for policy in private:
+            typed = message(is_bot=is_bot)
+            pressed = replace(typed, id="press-1", pressed="40")
+            assert judged(pressed, standing=standing, private=policy) == judged(
+                typed, standing=standing, private=policy
+            )
+        for *_, groups in rules:
+            typed = message("group", is_bot=is_bot)
+            pressed = replace(typed, id="press-1", pressed="40")
+            by_typing = judged(typed, standing=standing, groups=groups, activation=activation)
+            assert judged(pressed, standing=standing, groups=groups, activation=activation) == by_typing
 
 
 def test_a_group_is_judged_by_every_rule_in_every_combination() -> None:
@@ -327,3 +344,17 @@ def test_a_bot_on_the_owners_list_is_no_owner() -> None:
 
     assert judged(bot, standing="owner").decision == "ignore"
     assert judged(bot, standing="owner", groups=GroupPolicy(policy="open", senders=("9",))).decision == "ignore"
+
+
+def test_where_an_account_speaks_at_all_is_what_the_gate_goes_by() -> None:
+    groups = GroupPolicy(
+        allow=("-1", f"guild:{GUILD}"),
+        by_chat={"-2": GroupOverride(policy="disabled"), "-3": GroupOverride(policy="open"), "-4": GroupOverride()},
+    )
+
+    def served(place: str, guild: str | None = None, rules: GroupPolicy = groups) -> bool:
+        return serves(rules, Chat("discord", "main", place), chat_id=place, guild=guild)
+
+    assert [served(place) for place in ("-1", "-2", "-3", "-4", "-5")] == [True, False, True, False, False]
+    assert [served(place, GUILD) for place in ("-2", "-5")] == [False, True]
+    assert [served("-5", rules=GroupPolicy(policy=policy)) for policy in ("open", "disabled")] == [True, False]

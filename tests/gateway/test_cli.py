@@ -37,6 +37,7 @@ COMMANDS = (
     ("init",),
     ("chat",),
     ("run",),
+    ("status",),
     ("check-config",),
     ("version",),
     ("route",),
@@ -497,6 +498,7 @@ def test_a_home_that_runs_takes_chats_but_no_second_run(machine: Machine) -> Non
         chat = machine.run("chat", text="/whoami\n")
         demo = machine.run("chat", "--demo", text="/whoami\n")
         waiting = machine.run("pair", "list")
+        status = machine.run("status")
         gateway.terminate()
         gateway.communicate(timeout=PATIENCE_SECONDS)
 
@@ -510,7 +512,16 @@ def test_a_home_that_runs_takes_chats_but_no_second_run(machine: Machine) -> Non
     assert (demo.returncode, demo.stdout) == (2, "")
     assert demo.stderr == "A gateway is running here, with its own model. Leave out --demo, or stop it first.\n"
     assert (waiting.returncode, waiting.stdout) == (0, "Nobody is waiting to be let in.\n")
+    assert (status.returncode, status.stderr) == (0, "")
+    assert f"- Scrubjay {__version__}, running for less than a minute" in status.stdout
     assert gateway.returncode == 0
+
+
+def test_there_is_no_status_where_nothing_runs(machine: Machine) -> None:
+    done = machine.run("status")
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.endswith("Start one with `scrubjay run`.\n")
 
 
 def test_pair_commands_fail_with_a_sentence_on_stderr(machine: Machine) -> None:
@@ -752,6 +763,7 @@ def test_an_empty_home_is_not_the_current_folder(machine: Machine) -> None:
 
 
 def test_settings_that_nothing_acts_on_yet_are_named(machine: Machine) -> None:
-    machine.write_config("agents: {main: {tools: {shell: sandbox}}}\nweb: {port: 9000}\n")
+    machine.write_config("agents: {main: {tools: {shell: sandbox}}}\nretention: {notes_archive_days: 90}\n")
 
-    assert "no effect yet: web, agents.main.tools.shell" in machine.run("check-config").stdout
+    answer = machine.run("check-config").stdout
+    assert "no effect yet: retention.notes_archive_days, agents.main.tools.shell" in answer

@@ -154,8 +154,22 @@ async def test_a_part_that_cannot_be_an_edit_is_sent_and_the_message_removed_if_
     [parcel] = await taken(store)
     await store.detach(parcel, error="no", remove=remove)
 
-    found = [(parcel.message.text, parcel.edits, parcel.removes) for parcel in await taken(store)]
+    parts = await taken(store)
+    found = [(parcel.message.text, parcel.edits, parcel.removes) for parcel in parts]
     assert found == [("one", None, False), *([("", "S1", True)] if remove else [])]
+    assert parts[0].message.key != parcel.message.key  # by which the platform would take it for what it has already
+
+
+async def test_a_part_that_cannot_be_an_edit_keeps_its_place_and_what_it_answers(store: Store) -> None:
+    await begun(store)
+    await store.finish_turn(TURN, "replied", [Part(CHAT, "one"), Part(CHAT, "two", answers=("M1",))])
+    parcel = await store.take(HERE)
+    assert parcel is not None
+    await store.detach(parcel, error="no", remove=True)
+
+    parts = await taken(store)
+    assert [(part.message.text, part.removes) for part in parts] == [("one", False), ("two", False), ("", True)]
+    assert [part.answers for part in parts] == [(), ("M1",), ()]
 
 
 async def test_what_is_too_old_to_be_answered_is_removed_at_start(store: Store) -> None:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapters.base import Adapter, Chat, Outbound
-from adapters.errors import NobodyThere
+from adapters.errors import NobodyThere, Unknown
 from adapters.testing import FakeAdapter
 from gateway.delivery import Delivery
 from gateway.inbox import Part
@@ -273,6 +274,28 @@ async def test_somebody_who_comes_while_a_send_fails_does_not_wait(
         assert (await door.heard()).text == "hello"
 
     assert clock.monotonic() == 0
+
+
+class Looking(FakeAdapter):
+    """A platform that can say whether it has a message; it has none."""
+
+    async def find(self, message: Outbound, *, since: datetime) -> str | None:
+        return None
+
+
+async def test_a_part_that_its_platform_certainly_did_not_have_is_not_counted_as_sent_twice(
+    store: Store, clock: FakeClock, tmp_path: Path
+) -> None:
+    chat = Looking()
+    chat.fail_next(Unknown("cut"))
+    await store.post(parts("hello"))
+    async with delivering(store, clock, [chat], tmp_path / "out") as delivery:
+        await delivery.start()
+        await chat.until(lambda: len(chat.attempts) == 1)
+        delivery.wake(HERE)
+        assert (await chat.heard()).text == "hello"
+
+    assert (await store.backlog()).doubtful_today == 0
 
 
 @pytest.mark.parametrize("configured", [True, False])

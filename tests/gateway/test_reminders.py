@@ -451,7 +451,8 @@ def call(commands: ReminderCommands, arguments: str, asker: Asker) -> Call:
 async def answer(house: House, arguments: str, asker: Asker | None = None) -> str:
     commands = ReminderCommands(house.reminders)
     made = call(commands, arguments, asker or owner())
-    return await made.command.run(made)
+    said = await made.command.run(made)
+    return said if isinstance(said, str) else said.text
 
 
 async def test_the_command_says_in_the_user_s_time_when_it_will_come(house: House) -> None:

@@ -72,9 +72,9 @@ def test_what_a_turn_had_said_before_a_restart_stays_in_view() -> None:
 def test_the_tool_that_works_is_named_below_the_text_until_its_result_is_there() -> None:
     working = after(said("I look.", "tool_use"), ToolStarted("memory_search"))
 
-    assert working.shown == "I look.\n\n_searching memory …_"
+    assert (working.shown, working.doing) == ("I look.\n\n_searching memory …_", "_searching memory …_")
     working.take(RESULT)
-    assert working.shown == "I look."
+    assert (working.shown, working.doing) == ("I look.", None)
     assert after(ToolStarted("unheard_of")).shown == "_unheard_of …_"
 
 

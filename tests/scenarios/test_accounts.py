@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from adapters.base import MenuEntry, Ready, Receive
-from adapters.errors import AdapterError, Transient, Unauthorized
+from adapters.errors import AdapterError, Rejected, RejectedReason, Transient, Unauthorized
 from adapters.testing import FakeAdapter
 from agents.testing import ScriptedModel
 from gateway.accounts import Account
 from gateway.app import Gateway
 from memory.testing import FakeClock
-from tests.scenarios.conftest import OWNER, SETTINGS, House
+from tests.scenarios.conftest import GROUP, OWNER, SETTINGS, House
 from tests.scenarios.watched_clock import WatchedClock
 
 TWO = SETTINGS + '      second:\n        token: "7002:another-token-that-no-server-will-ever-see"\n'
@@ -22,8 +22,9 @@ TWO = SETTINGS + '      second:\n        token: "7002:another-token-that-no-serv
 class Unready(FakeAdapter):
     """An account whose first connections fail or end, one after another, before it is ready."""
 
-    def __init__(self, *ends: AdapterError | None, warnings: tuple[str, ...] = ()) -> None:
+    def __init__(self, *ends: AdapterError | None, warnings: tuple[str, ...] = (), unseen: str = "") -> None:
         super().__init__()
+        self._unseen = unseen
         self.runs = 0
         self._ends = list(ends)
         self._warnings = warnings
@@ -31,9 +32,12 @@ class Unready(FakeAdapter):
     async def run(self, receive: Receive, ready: Callable[[Ready], None], menu: Sequence[MenuEntry]) -> None:
         self.runs += 1
         if not self._ends:
-            await super().run(receive, lambda state: ready(replace(state, warnings=self._warnings)), menu)
+            await super().run(receive, lambda state: ready(self._told(state)), menu)
         elif error := self._ends.pop(0):
             raise error
+
+    def _told(self, state: Ready) -> Ready:
+        return replace(state, warnings=self._warnings, unseen=self._unseen)
 
 
 @pytest.fixture
@@ -163,6 +167,53 @@ async def test_a_warning_of_a_platform_is_logged_and_shown_to_the_owner(
 
     assert "In groups it sees commands only." in text
     assert "In groups it sees commands only." in caplog.text
+
+
+async def test_what_a_platform_never_shows_of_the_time_away_is_named_to_the_owner(house: House) -> None:
+    chat = Unready(unseen="what is older than 24 hours")
+    async with house.open(chat, model=ScriptedModel()):
+        text = await status(chat)
+
+    assert "\n  - After a pause it never sees what is older than 24 hours\n" in text
+
+
+async def test_a_warning_that_comes_again_with_the_next_connection_is_logged_once(
+    house: House, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Twice(FakeAdapter):
+        async def run(self, receive: Receive, ready: Callable[[Ready], None], menu: Sequence[MenuEntry]) -> None:
+            def connect_twice(state: Ready) -> None:
+                ready(replace(state, warnings=("It may not answer in #a.",)))
+                ready(replace(state, warnings=("It may not answer in #a.", "It may not answer in #b.")))
+
+            await super().run(receive, connect_twice, menu)
+
+    chat = Twice()
+    async with house.open(chat, model=ScriptedModel()):
+        text = await status(chat)
+
+    assert [caplog.text.count(name) for name in ("#a.", "#b.")] == [1, 1]
+    assert [text.count(name) for name in ("#a.", "#b.")] == [1, 1]
+
+
+@pytest.mark.parametrize("reason", ["forbidden", "chat_gone"])
+async def test_an_answer_that_a_place_does_not_take_any_more_is_tried_once_and_the_owner_is_told_where_and_why(
+    house: House, caplog: pytest.LogCaptureFixture, reason: RejectedReason
+) -> None:
+    chat = FakeAdapter()
+    async with house.open(chat, model=ScriptedModel("an answer")):
+        chat.fail_next(Rejected("The thread is locked.", reason=reason))
+        chat.say("hello", chat_id=GROUP, sender=OWNER, kind="group", thread="T7", addressed=True)
+        await chat.until(lambda: any(activity.phase == "done" for activity in chat.shown))
+        attempts = len(chat.attempts)
+        text = await status(chat)
+
+    assert attempts == 1
+    told = (
+        f"1 message could not be sent; the last one to `{GROUP}`, thread `T7` on telegram/main: The thread is locked."
+    )
+    assert told in text
+    assert "given up: The thread is locked." in caplog.text
 
 
 async def test_a_fault_of_an_adapter_ends_the_gateway_as_what_it_is(house: House, two: House) -> None:

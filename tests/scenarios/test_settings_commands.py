@@ -59,7 +59,9 @@ async def test_a_model_that_is_chosen_answers_from_the_next_message_on_over_rese
         assert await ask(chat, "/model claude-haiku-5-5") == (
             "`claude-haiku-5-5` answers here from the next message on. `/model default` brings `scripted` back."
         )
-        assert await ask(chat, "/model") == "`claude-haiku-5-5` answers here, instead of `scripted`."
+        assert await ask(chat, "/model") == (
+            "`claude-haiku-5-5` answers here, instead of `scripted`. `/model default` brings that back."
+        )
         await ask(chat, "hello")
         assert chosen(model) == ("claude-haiku-5-5", None)
         await ask(chat, "/new")
@@ -77,7 +79,10 @@ async def test_thinking_that_is_chosen_is_asked_for_over_resets_and_restarts(
     house: House, chat: FakeAdapter, again: FakeAdapter, model: ScriptedModel
 ) -> None:
     async with house.open(chat, model=model):
-        assert await ask(chat, "/think") == "Thinking is off here. It can be `off`, `low`, `medium` or `high`."
+        assert await ask(chat, "/think") == (
+            "Thinking is off here. It can be `off`, `low`, `medium` or `high`. "
+            "To change it, write `/think` and one of these words, or `default`."
+        )
         assert await ask(chat, "/think High") == "Thinking is high from the next message on."
         await ask(chat, "/new hello")
         await chat.heard()

@@ -19,7 +19,7 @@ UPDATE outbox SET doubtful = 0, begun = 0 WHERE seq = :seq AND state = 'ready'
 UPDATE outbox SET not_before = :not_before WHERE seq = :seq
 
 -- name: draft_adopt
-UPDATE outbox SET state = 'ready', turn = NULL, text = :text, answers = :answers, purpose = :purpose,
+UPDATE outbox SET state = 'ready', turn = NULL, text = :text, answers = :answers, choices = :choices, purpose = :purpose,
                   doubtful = platform_id IS NULL
 WHERE seq = :seq
 
@@ -30,8 +30,18 @@ WHERE turn IS NOT NULL AND turn NOT IN (
 )
 
 -- name: draft_detach
-UPDATE outbox SET state = 'ready', platform_id = NULL, begun = 0, error = :error WHERE seq = :seq
+-- Another row, since platforms know a message again by its key.
+INSERT INTO outbox (platform, account, chat, thread, reply_to, purpose, text, file_name, file_path, answers, choices,
+                    position, state, attempts, plain, error, created_at)
+SELECT platform, account, chat, thread, reply_to, purpose, text, file_name, file_path, answers, choices,
+       coalesce(position, seq), 'ready', attempts, plain, :error, created_at
+FROM outbox WHERE seq = :seq
 
 -- name: draft_discard_detached
-INSERT INTO outbox (platform, account, chat, thread, purpose, answers, state, created_at, platform_id, removes, begun)
-SELECT platform, account, chat, thread, purpose, '[]', 'ready', :now, :platform_id, 1, 1 FROM outbox WHERE seq = :seq
+-- After all that waits: until then it may be all that the chat has, and an archived thread has to be opened first.
+UPDATE outbox SET state = 'ready', removes = 1, text = NULL, answers = '[]', choices = '[]', created_at = :now,
+                  position = (SELECT max(seq) FROM outbox)
+WHERE seq = :seq
+
+-- name: draft_forget_detached
+DELETE FROM outbox WHERE seq = :seq

@@ -7,7 +7,7 @@ ON CONFLICT (platform, account, chat, message_id) DO NOTHING
 RETURNING seq
 
 -- name: inbox_find
-SELECT seq, state, session, received_at FROM inbox
+SELECT seq, state, session, received_at, message FROM inbox
 WHERE platform = :platform AND account = :account AND chat = :chat AND message_id = :message_id
 
 -- name: inbox_take_up_ignored
@@ -21,13 +21,20 @@ UPDATE inbox SET message = :message WHERE seq = :seq AND state IN ('received', '
 UPDATE inbox SET message = :message, heard = :heard WHERE seq = :seq AND state = 'ignored' AND message IS NOT NULL
 
 -- name: inbox_place
-SELECT platform, account, chat, thread, message_id, confirmed, origin FROM inbox WHERE seq = :seq
+SELECT platform, account, chat, thread, message_id, confirmed, origin, session, turn FROM inbox WHERE seq = :seq
 
 -- name: inbox_told_before
 SELECT seq FROM inbox
 WHERE platform = :platform AND account = :account AND chat = :chat AND (turn IS NOT NULL OR confirmed > 0)
   AND seq < :seq AND origin = 'chat' AND (thread IS :thread OR (:thread IS NULL AND thread = message_id))
 ORDER BY seq DESC LIMIT 1
+
+-- name: inbox_told_later
+-- A message that an edit made one for us stands where it was written: what came before it was told with a later one.
+SELECT seq FROM inbox
+WHERE platform = :platform AND account = :account AND chat = :chat AND (turn IS NOT NULL OR confirmed > 0)
+  AND seq > :seq AND origin = 'chat' AND session = :session AND turn IS NOT :turn
+LIMIT 1
 
 -- name: inbox_overheard
 SELECT seq, message FROM inbox
@@ -115,7 +122,14 @@ UPDATE inbox SET message = NULL
 WHERE message IS NOT NULL AND state IN ('closed', 'ignored') AND received_at < :before
 
 -- name: inbox_forget_rows
-DELETE FROM inbox WHERE state IN ('closed', 'ignored') AND received_at < :before
+-- The newest row of each chat stays: of a private chat, nothing else says that it is one to catch up with.
+DELETE FROM inbox WHERE state IN ('closed', 'ignored') AND received_at < :before AND (
+    thread IS NOT NULL OR origin <> 'chat' OR EXISTS (
+        SELECT 1 FROM inbox AS later
+        WHERE later.platform = inbox.platform AND later.account = inbox.account AND later.chat = inbox.chat
+          AND later.thread IS NULL AND later.origin = 'chat' AND later.seq > inbox.seq
+    )
+)
 
 -- name: dead_letter_insert
 INSERT INTO dead_letters (platform, account, raw, error, received_at)

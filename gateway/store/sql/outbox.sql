@@ -1,13 +1,16 @@
 -- name: outbox_insert
-INSERT INTO outbox (platform, account, chat, thread, reply_to, purpose, text, file_name, file_path, answers, state, created_at)
-VALUES (:platform, :account, :chat, :thread, :reply_to, :purpose, :text, :file_name, :file_path, :answers, 'ready', :now)
+INSERT INTO outbox (platform, account, chat, thread, reply_to, purpose, text, file_name, file_path, answers, choices,
+                    state, created_at)
+VALUES (:platform, :account, :chat, :thread, :reply_to, :purpose, :text, :file_name, :file_path, :answers, :choices,
+        'ready', :now)
 
 -- name: outbox_next
-SELECT seq, platform, account, chat, thread, reply_to, purpose, text, file_name, file_path, answers,
+-- A removal that failed once holds up nothing that anybody waits for.
+SELECT seq, platform, account, chat, thread, reply_to, purpose, text, file_name, file_path, answers, choices,
        attempts, plain, doubtful, created_at, platform_id, removes, begun
 FROM outbox
 WHERE platform = :platform AND account = :account AND chat = :chat AND state = 'ready'
-ORDER BY coalesce(position, seq), seq LIMIT 1
+ORDER BY removes AND error IS NOT NULL, coalesce(position, seq), seq LIMIT 1
 
 -- name: outbox_chats
 SELECT platform, account, chat, max(not_before) AS not_before FROM outbox WHERE state = 'ready' OR turn IS NOT NULL
@@ -20,12 +23,22 @@ SELECT file_path FROM outbox WHERE state IN ('ready', 'sending', 'unknown') AND 
 UPDATE outbox SET state = 'sending', attempts = attempts + 1 WHERE seq = :seq AND state = 'ready'
 
 -- name: outbox_sent
-UPDATE outbox SET state = 'sent', platform_id = :platform_id, sent_at = :now, error = NULL WHERE seq = :seq
+UPDATE outbox SET state = 'sent', platform_id = :platform_id, sent_at = :now, doubtful = :doubtful, error = NULL
+WHERE seq = :seq
 
 -- name: outbox_again
 UPDATE outbox SET state = 'ready', not_before = :not_before, plain = :plain, thread = :thread, reply_to = :reply_to,
-                  doubtful = :doubtful, error = :error
+                  doubtful = :doubtful, choices = :choices, error = :error
 WHERE seq = :seq
+
+-- name: outbox_settle
+UPDATE outbox SET choices = '[]'
+WHERE choices <> '[]' AND text IS NOT NULL AND seq = (
+    SELECT max(seq) FROM outbox
+    WHERE platform = :platform AND account = :account AND chat = :chat AND platform_id = :platform_id AND state = 'sent'
+)
+RETURNING seq, platform, account, chat, thread, reply_to, purpose, text, file_name, file_path, answers, choices,
+          attempts, plain, doubtful, created_at, platform_id, removes, begun
 
 -- name: outbox_failed
 UPDATE outbox SET state = 'failed', error = :error WHERE seq = :seq
@@ -44,7 +57,7 @@ WHERE state = 'sending' AND turn IS NULL
 UPDATE outbox SET state = 'ready', doubtful = 1 WHERE state = 'unknown' AND created_at >= :since AND text IS NOT NULL
 
 -- name: outbox_retext
-UPDATE outbox SET text = :text, state = 'ready', answers = :answers WHERE seq = :seq
+UPDATE outbox SET text = :text, state = 'ready', answers = :answers, choices = :choices WHERE seq = :seq
 
 -- name: outbox_room
 SELECT min(1.0, coalesce(min(coalesce(next.position, next.seq)) - coalesce(this.position, this.seq), 1.0)) AS room
@@ -55,8 +68,9 @@ FROM outbox AS this LEFT JOIN outbox AS next
 WHERE this.seq = :seq
 
 -- name: outbox_insert_after
-INSERT INTO outbox (platform, account, chat, thread, purpose, text, answers, position, plain, state, created_at)
-SELECT platform, account, chat, thread, purpose, :text, :answers, coalesce(position, seq) + :offset, plain, 'ready', created_at
+INSERT INTO outbox (platform, account, chat, thread, purpose, text, answers, choices, position, plain, state, created_at)
+SELECT platform, account, chat, thread, purpose, :text, :answers, :choices, coalesce(position, seq) + :offset, plain,
+       'ready', created_at
 FROM outbox WHERE seq = :like
 
 -- name: outbox_counts
@@ -64,13 +78,17 @@ SELECT state, count(*) AS rows, min(created_at) AS oldest FROM outbox
 WHERE state IN ('ready', 'sending', 'unknown') GROUP BY state
 
 -- name: outbox_failures
-SELECT count(*) AS rows FROM outbox WHERE state = 'failed' AND created_at >= :since
+SELECT count(*) AS rows FROM outbox WHERE state = 'failed' AND removes = 0 AND created_at >= :since
+
+-- name: outbox_last_failure
+SELECT platform, account, chat, thread, error FROM outbox
+WHERE state = 'failed' AND removes = 0 AND created_at >= :since ORDER BY seq DESC LIMIT 1
 
 -- name: outbox_doubtful
-SELECT count(*) AS rows FROM outbox WHERE doubtful = 1 AND created_at >= :since
+SELECT count(*) AS rows FROM outbox WHERE doubtful = 1 AND state = 'sent' AND created_at >= :since
 
 -- name: outbox_forget_texts
-UPDATE outbox SET text = NULL
+UPDATE outbox SET text = NULL, choices = '[]'
 WHERE text IS NOT NULL AND state IN ('sent', 'failed', 'unknown') AND created_at < :before
 
 -- name: outbox_forget_rows

@@ -18,7 +18,8 @@ INSERT INTO pairings (code, platform, account, sender, name, chat, created_at, e
 VALUES (:code, :platform, :account, :sender, :name, :chat, :now, :expires_at)
 
 -- name: pairings_expire
-DELETE FROM pairings WHERE expires_at <= :now
+-- One from an hour ahead was made before the clock was set back, and would keep others out for as long.
+DELETE FROM pairings WHERE expires_at <= :now OR created_at > :now + 3600
 
 -- name: pairings
 SELECT code, platform, account, sender, name, chat, created_at, expires_at FROM pairings

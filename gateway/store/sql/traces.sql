@@ -15,7 +15,7 @@ SELECT seq, raw AS text FROM dead_letters WHERE :session IS NULL
 UPDATE inbox SET message = NULL WHERE seq = :seq AND state IN ('closed', 'ignored')
 
 -- name: outbox_blank
-UPDATE outbox SET text = NULL WHERE seq = :seq AND state IN ('sent', 'failed', 'unknown')
+UPDATE outbox SET text = NULL, choices = '[]' WHERE seq = :seq AND state IN ('sent', 'failed', 'unknown')
 
 -- name: dead_letter_blank
 DELETE FROM dead_letters WHERE seq = :seq

@@ -4,6 +4,7 @@
 import { Readable, Writable } from 'node:stream'
 
 const TEXT_LIMIT = 2000
+const BUTTON_LIMIT = 100
 const MESSAGES = /^\/channels\/(\d+)\/messages(?:\/(\d+))?$/
 
 const refusal = (status, code, message, errors) => ({ status, body: { code, message, ...(errors && { errors }) } })
@@ -53,9 +54,16 @@ const released = (world) =>
 
 async function checkMessage(world, call) {
   const [, channel, edited] = MESSAGES.exec(call.path)
-  const { content, message_reference: reply } = call.json ?? {}
+  const { content, message_reference: reply, components: rows = [] } = call.json ?? {}
   if ([...(content ?? '')].length > TEXT_LIMIT) {
     return invalid('content', 'BASE_TYPE_MAX_LENGTH', `Must be ${TEXT_LIMIT} or fewer in length.`)
+  }
+  const held = rows.flatMap((row) => row.components.map((button) => button.custom_id))
+  if (rows.length > 5 || rows.some((row) => row.components.length > 5) || new Set(held).size < held.length) {
+    return invalid('components', 'BASE_TYPE_BAD_LENGTH', 'Must be between 1 and 5 in length.')
+  }
+  if (held.some((data) => !data || [...data].length > BUTTON_LIMIT)) {
+    return invalid('components', 'BASE_TYPE_MAX_LENGTH', `Must be ${BUTTON_LIMIT} or fewer in length.`)
   }
   if (!edited && !content?.trim() && call.files.length === 0) return refusal(400, 50006, 'Cannot send an empty message')
   const place = await world.db.channel.findUnique({ where: { id: channel } })
@@ -178,7 +186,8 @@ export async function front(world, handler, request, response) {
   const path = decodeURIComponent(url.pathname.replace(/^\/api\/v\d+/, ''))
   const isWebhook = /^\/(interactions|webhooks)\//.test(path)
   const call = { method: request.method, path, query: Object.fromEntries(url.searchParams), ...(await parse(request, raw)) }
-  world.calls.push({ ...call, files: call.files.map(({ name, bytes }) => ({ name, size: bytes.length })) })
+  const files = call.files.map(({ name, bytes }) => ({ name, size: bytes.length }))
+  world.calls.push({ ...call, files, at: Date.now() })
   world.changed()
   if (world.revoked || (!isWebhook && request.headers.authorization !== `Bot ${world.twin.botToken}`)) {
     return answer(response, 401, { message: '401: Unauthorized', code: 0 })

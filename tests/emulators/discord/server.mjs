@@ -3,6 +3,7 @@
 //
 // node server.mjs TOKEN   → prints {"port": …, "guild": …, "bot": …, "channels": {…}, "users": {…}}
 
+import { inOrder, saying } from '../said.mjs'
 import { answer, body, front } from './front.mjs'
 import { startWorld } from './world.mjs'
 
@@ -23,6 +24,8 @@ const CONTROL = {
   edit: ({ channel, message, content }) =>
     world.twin.simulateUserMessageEdit({ channelId: channel, messageId: message, content }).then(() => true),
   slash: (command) => world.slash(command),
+  press: (button) => world.press(button),
+  join: ({ name }) => world.db.user.create({ data: { id: world.newId(), username: name } }).then((user) => user.id),
   openPrivate: ({ user }) => world.openPrivate(user),
   openChannel: (channel) => world.openChannel(channel),
   openThread: (thread) => world.openThread(thread),
@@ -40,6 +43,8 @@ const CONTROL = {
   sent: ({ channel, n, seconds }) => world.until(() => sent(channel), atLeast(n), seconds),
   calls: ({ method, path, n, seconds }) =>
     world.until(() => world.calls.filter(fits(method, path)), atLeast(n), seconds),
+  said: ({ text, n, seconds }) => world.until(saying(() => world.calls, (call) => call.json?.content, text), atLeast(n), seconds),
+  all: ({ control: name, each }) => inOrder(CONTROL[name], each),
   connected: ({ seconds }) =>
     world.until(() => world.gateway.clients.filter((client) => client.identified), atLeast(1), seconds).then(
       (found) => found.length,

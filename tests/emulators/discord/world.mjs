@@ -23,7 +23,9 @@ export async function startWorld({ token, wrap }) {
   let world
   http.createServer = (handler) => {
     http.createServer = createServer
-    return createServer((request, response) => wrap(world, handler, request, response))
+    const server = createServer((request, response) => wrap(world, handler, request, response))
+    server.keepAliveTimeout = 60_000 // a test must not meet a connection that times out by chance
+    return server
   }
   const twinPackage = await import(pathToFileURL(PACKAGE.pathname).href)
   world = new World(twinPackage, token)
@@ -134,6 +136,7 @@ class World extends EventEmitter {
         attachments,
         messageReference: reference ?? undefined,
       })
+      await this.telling // so that nobody who connects after this hears of it
       return message.id
     } finally {
       this.silent = null
@@ -162,7 +165,19 @@ class World extends EventEmitter {
     return data.id
   }
 
-  async slash({ channel, user, name, text }) {
+  slash({ channel, user, name, text }) {
+    const options = text ? [{ type: 3, name: 'text', value: text }] : []
+    return this.interact({ channel, user, type: 2, data: { id: '1', type: 1, name, options } })
+  }
+
+  async press({ channel, user, message, data }) {
+    const shown = await this.db.message.findUniqueOrThrow({ where: { id: message } })
+    const author = await this.describeUser(shown.authorId)
+    const described = { id: message, channel_id: channel, author, content: shown.content }
+    return this.interact({ channel, user, type: 3, data: { component_type: 2, custom_id: data }, message: described })
+  }
+
+  async interact({ channel, user, type, data, message }) {
     const id = this.newId()
     const token = `interaction-${id}`
     const rows = { interactionId: id, interactionToken: token, applicationId: this.facts.bot, channelId: channel, type: 0 }
@@ -171,17 +186,17 @@ class World extends EventEmitter {
     const person = await this.describeUser(user)
     const isPrivate = place.type === PRIVATE
     const who = isPrivate ? { user: person } : { guild_id: place.guild_id, member: { user: person, nick: null, roles: [] } }
-    const options = text ? [{ type: 3, name: 'text', value: text }] : []
     this.broadcast('INTERACTION_CREATE', {
       id,
       token,
       version: 1,
-      type: 2,
+      type,
       application_id: this.facts.bot,
       channel_id: channel,
       channel: place,
       context: isPrivate ? 1 : 0,
-      data: { id: '1', type: 1, name, options },
+      data,
+      ...(message && { message }),
       ...who,
     })
     return id
@@ -223,11 +238,16 @@ class World extends EventEmitter {
 function correctGateway(DiscordGateway, world) {
   const { sendDispatch, handleMessage, broadcast } = DiscordGateway.prototype
 
-  DiscordGateway.prototype.broadcastMessageCreate = async function complete(message, guildId) {
+  DiscordGateway.prototype.broadcastMessageCreate = function complete(message, guildId) {
+    world.telling = tell(this, message, guildId)
+    return world.telling
+  }
+
+  async function tell(gateway, message, guildId) {
     if (world.silent !== null && message.content === world.silent) return
     const extra = world.extra ?? {}
     const { guild_id: _ignored, ...rest } = await world.complete(message)
-    this.broadcast('MESSAGE_CREATE', { ...rest, ...(guildId && { guild_id: guildId }), ...extra })
+    gateway.broadcast('MESSAGE_CREATE', { ...rest, ...(guildId && { guild_id: guildId }), ...extra })
     world.changed()
   }
 

@@ -1,6 +1,8 @@
 // The Web API as a bot meets it: who may ask, what the real one refuses or leaves out, and the methods that the package
 // lacks. What is not here, the package answers.
 
+import { refusedFor, STREAM_METHODS, streamingState } from './streams.mjs'
+
 const TEXT_LIMIT = 40_000
 const UPDATE_LIMIT = 4_000
 const BLOCKS_LIMIT = 12_000
@@ -8,7 +10,10 @@ const BLOCKS_LIMIT = 12_000
 const refuse = (error, details = {}) => ({ ok: false, error, ...details })
 
 const USERS_SCOPES = {
+  'chat.appendStream': 'chat:write',
   'chat.postMessage': 'chat:write',
+  'chat.startStream': 'chat:write',
+  'chat.stopStream': 'chat:write',
   'files.getUploadURLExternal': 'files:write',
   'files.info': 'files:read',
   'reactions.add': 'reactions:write',
@@ -16,12 +21,22 @@ const USERS_SCOPES = {
   'users.info': 'users:read',
 }
 
+function areButtons(elements) {
+  const fits = ({ type, text, value }) =>
+    type === 'button' && text.type === 'plain_text' && text.text && text.text.length <= 75 && value.length <= 2000
+  const names = elements.map((button) => button.action_id)
+  return elements.length > 0 && elements.length <= 25 && elements.every(fits) && new Set(names).size === names.length
+}
+
 function checkContent(world, method, { text = '', blocks = [], channel, thread_ts: thread, metadata }) {
   const limit = method === 'chat.update' ? UPDATE_LIMIT : TEXT_LIMIT
   if (text.length > limit) return refuse('msg_too_long')
-  if (blocks.some(({ type }) => type !== 'markdown')) return refuse('invalid_blocks')
-  if (blocks.reduce((sum, block) => sum + block.text.length, 0) > BLOCKS_LIMIT) return refuse('msg_blocks_too_long')
-  if (blocks.some((block) => !block.text.trim())) return refuse('invalid_blocks')
+  if (!blocks.every(({ type, elements }) => type === 'markdown' || (type === 'actions' && areButtons(elements)))) {
+    return refuse('invalid_blocks')
+  }
+  const written = blocks.filter(({ type }) => type === 'markdown')
+  if (written.reduce((sum, block) => sum + block.text.length, 0) > BLOCKS_LIMIT) return refuse('msg_blocks_too_long')
+  if (written.some((block) => !block.text.trim())) return refuse('invalid_blocks')
   if (metadata && (!metadata.event_type || !metadata.event_payload)) return refuse('invalid_metadata_format')
   if (thread && (world.gone.has(thread) || !world.message(channel, thread))) return refuse('thread_not_found')
   return null
@@ -42,7 +57,8 @@ async function replies(world, token, { oldest = '0', limit = 1000, cursor = '0',
   const [parent] = all.messages
   const told = all.messages.filter(({ ts }) => ts > oldest || ts === rest.ts)
   const placed = told.map((message) => (message === parent ? message : { ...message, parent_user_id: parent.user }))
-  return paged(placed, { limit, cursor, marks })
+  const streamed = placed.map((message) => ({ ...message, ...streamingState(world, message.ts) }))
+  return paged(streamed, { limit, cursor, marks })
 }
 
 function paged(messages, { limit, cursor, marks }) {
@@ -72,8 +88,9 @@ export async function call(world, token, method, parameters) {
   if (method === 'conversations.history') return history(world, token, parameters)
   if (method === 'conversations.replies') return replies(world, token, parameters)
   if (method === 'users.conversations') return channelsOf(world, parameters)
+  if (method in STREAM_METHODS) return STREAM_METHODS[method](world, token, parameters)
   if (method.startsWith('chat.')) {
-    const refused = checkContent(world, method, parameters)
+    const refused = refusedFor(world, method, parameters) ?? checkContent(world, method, parameters)
     if (refused) return refused
   }
   return world.ask(token, method, parameters)

@@ -5,6 +5,7 @@
 
 import http from 'node:http'
 import { createRequire } from 'node:module'
+import { inOrder, saying } from '../said.mjs'
 import { call } from './methods.mjs'
 import { World } from './world.mjs'
 
@@ -42,7 +43,7 @@ function ruleFor(world, method) {
 async function apiCall(world, method, request, url, response) {
   const given = parameters(request, url, await body(request))
   const token = (request.headers.authorization ?? '').replace(/^Bearer /, '')
-  world.calls.push({ method, parameters: given })
+  world.calls.push({ method, parameters: given, at: Date.now() })
   world.changed()
   const rule = ruleFor(world, method)
   if (rule?.action === 'refuse') return request.socket.destroy()
@@ -86,6 +87,7 @@ const CONTROL = {
   say: (world, { sender, ...parameters }) => world.ask(`xoxp-${sender}`, 'chat.postMessage', parameters),
   edit: (world, { sender, ...parameters }) => world.ask(`xoxp-${sender}`, 'chat.update', parameters),
   open: (world, { sender }) => world.ask(`xoxp-${sender}`, 'conversations.open', { users: world.facts.bot }),
+  join: (world, { name }) => world.join(name),
   upload: async (world, { sender, name, content, ...place }) => {
     const bytes = Buffer.from(content, 'base64')
     const token = `xoxp-${sender}`
@@ -99,6 +101,9 @@ const CONTROL = {
 
   sent: (world, { channel, n, seconds }) => world.until(() => sentBy(world, channel), atLeast(n), seconds),
   calls: (world, { method, n, seconds }) => world.until(() => world.calls.filter(of(method)), atLeast(n), seconds),
+  said: (world, { text, n, seconds }) =>
+    world.until(saying(() => world.calls, (call) => call.parameters.text, text), atLeast(n), seconds),
+  all: (world, { control: name, each }) => inOrder((one) => CONTROL[name](world, one), each),
   message: (world, { channel, ts }) => world.message(channel, ts) ?? null,
   deliveries: (world, { seconds, acknowledged }) =>
     world.until(
@@ -121,6 +126,9 @@ const CONTROL = {
   drop: (world) => world.sockets.map((one) => one.terminate()).length,
   behave: (world, { greets, delivers }) => Object.assign(world, { greets, delivers }).greets,
   forgetThread: (world, { ts }) => world.gone.add(ts).size,
+  remove: (world, { channel, ts }) => world.ask(world.token, 'chat.delete', { channel, ts }),
+  endStream: (world, { ts, by_user: byUser }) => Object.assign(world.streams.get(ts), { open: false, stoppedByUser: byUser }).open,
+  openStreams: (world) => [...world.streams.values()].filter(({ open }) => open).length,
   archive: (world, { channel }) => {
     const { id } = world.store.channels.findOneBy('channel_id', channel)
     return world.store.channels.update(id, { is_archived: true }).is_archived

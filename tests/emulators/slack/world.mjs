@@ -37,6 +37,7 @@ export class World extends EventEmitter {
     this.greets = true // a new socket says hello
     this.delivers = true // what happens is told to the app
     this.gone = new Set() // timestamps of threads that are gone
+    this.streams = new Map() // by timestamp, open or not
     this.events = 0
     this.queue = Promise.resolve()
     this.#populate()
@@ -80,7 +81,14 @@ export class World extends EventEmitter {
     for (const { id } of this.store.channels.all()) this.store.channels.update(id, { members, num_members: members.length })
     this.general = this.store.channels.findOneBy('name', 'general').channel_id
     this.secret = this.store.channels.findOneBy('name', 'secret').channel_id
+    this.seed = (config) => seedFromConfig(server.store, this.base, config)
     server.webhooks.dispatch = async (event, _action, payload) => this.#happened(event, payload)
+  }
+
+  // Take in another person, who is `sender` by that name.
+  join(name) {
+    this.seed({ users: [{ name }], tokens: [{ token: `xoxp-${name}`, type: 'user', user: name }] })
+    return this.store.users.findOneBy('name', name).user_id
   }
 
   // Ask the package, with arguments as a form, which is all that it reads everywhere.
@@ -104,6 +112,12 @@ export class World extends EventEmitter {
 
   message(channel, ts) {
     return this.store.messages.findBy('channel_id', channel).find((found) => found.ts === ts)
+  }
+
+  // Change a message without telling the app.
+  rewrite(channel, ts, fields) {
+    this.store.messages.update(this.message(channel, ts).id, fields)
+    this.changed()
   }
 
   // ── deliveries ──
@@ -163,12 +177,13 @@ export class World extends EventEmitter {
 
   async #overHttp(delivery) {
     const { type, payload } = delivery
-    const isCommand = type === 'slash_commands'
-    const body = isCommand ? new URLSearchParams(payload).toString() : JSON.stringify(payload)
+    const isForm = type !== 'events_api'
+    const form = type === 'interactive' ? { payload: JSON.stringify(payload) } : payload
+    const body = isForm ? new URLSearchParams(form).toString() : JSON.stringify(payload)
     const timestamp = String(Math.floor(Date.now() / 1000))
     const hash = crypto.createHmac('sha256', this.signingSecret).update(`v0:${timestamp}:${body}`).digest('hex')
     const headers = {
-      'content-type': isCommand ? 'application/x-www-form-urlencoded' : 'application/json',
+      'content-type': isForm ? 'application/x-www-form-urlencoded' : 'application/json',
       'x-slack-request-timestamp': timestamp,
       'x-slack-signature': `v0=${hash}`,
     }

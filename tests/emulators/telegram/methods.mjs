@@ -2,6 +2,7 @@
 
 const TEXT_LIMIT = 4096
 const CAPTION_LIMIT = 1024
+const DATA_LIMIT = 64 // bytes
 
 export class Refusal extends Error {
   constructor(status, description, parameters) {
@@ -37,6 +38,13 @@ function checkEntities(text, entities = []) {
   }
 }
 
+function checkKeyboard({ inline_keyboard: rows = [] } = {}) {
+  for (const { text, callback_data: data } of rows.flat()) {
+    if (!text?.trim()) throw bad('text buttons are unallowed in the inline keyboard')
+    if (!data || Buffer.byteLength(data) > DATA_LIMIT) throw bad('BUTTON_DATA_INVALID')
+  }
+}
+
 function checkPlace(bot, { chat_id: chat, message_thread_id: thread }) {
   if (bot.moved.has(String(chat))) {
     const parameters = { migrate_to_chat_id: Number(bot.moved.get(String(chat))) }
@@ -63,6 +71,7 @@ function sendMessage(state, bot, parameters) {
   if (!text.trim()) throw bad('message text is empty')
   if (text.length > TEXT_LIMIT) throw bad('message is too long')
   checkEntities(text, parameters.entities)
+  checkKeyboard(parameters.reply_markup)
   checkPlace(bot, parameters)
   checkReply(state, parameters.reply_parameters)
   bot.drafts.delete(String(parameters.chat_id))
@@ -106,9 +115,12 @@ function editMessageText(state, bot, parameters) {
   if (!entry) throw bad('message to edit not found')
   if (!parameters.text?.trim()) throw bad('message text is empty')
   if (parameters.text.length > TEXT_LIMIT) throw bad('message is too long')
-  if (entry.message.text === parameters.text) throw bad('message is not modified')
+  const keyboard = JSON.stringify(parameters.reply_markup)
+  const isSame = entry.message.text === parameters.text && JSON.stringify(entry.message.reply_markup) === keyboard
+  if (isSame) throw bad('message is not modified')
   checkEntities(parameters.text, parameters.entities)
-  state.editBotMessage(parameters)
+  checkKeyboard(parameters.reply_markup)
+  state.editBotMessage({ reply_markup: undefined, ...parameters }) // a keyboard that is not given again is taken off
   return describeMessage(state, bot, entry.messageId, parameters, { text: parameters.text })
 }
 
@@ -131,6 +143,11 @@ function deleteMessage(state, _bot, { chat_id: chat, message_id: id }) {
   return true
 }
 
+function answerCallbackQuery(_state, bot, { callback_query_id: id }) {
+  if (!bot.presses.delete(id)) throw bad('query is too old and response timeout expired or query ID is invalid')
+  return true
+}
+
 export const METHODS = {
   getMe: (_state, bot) => describeBot(bot),
   getUpdates,
@@ -140,6 +157,7 @@ export const METHODS = {
   sendPhoto: sendFile('photo'),
   editMessageText,
   deleteMessage,
+  answerCallbackQuery,
   getFile,
   sendChatAction: (_state, bot, { chat_id: chat, message_thread_id: thread }) => {
     if (bot.goneThreads.has(`${chat}/${thread}`)) throw bad('message thread not found')

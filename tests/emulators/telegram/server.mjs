@@ -4,6 +4,7 @@
 // node server.mjs '[{"token": "1:secret", "username": "helper_bot", "reads_all": false}]'   → prints {"port": …}
 
 import http from 'node:http'
+import { inOrder, saying } from '../said.mjs'
 import { METHODS, Refusal } from './methods.mjs'
 import { State } from './state.mjs'
 
@@ -82,7 +83,7 @@ async function botCall(token, method, request, response) {
     }
   }
   if (method !== 'getUpdates') {
-    bot.calls.push({ method, parameters })
+    bot.calls.push({ method, parameters, at: Date.now() })
     state.changed()
   }
   const rule = ruleFor(bot, method, parameters)
@@ -123,10 +124,14 @@ const CONTROL = {
 
   say: ({ token, message }) => state.say(token, message),
   edit: ({ token, message }) => state.edit(token, message),
+  press: ({ token, query }) => state.press(token, query),
   update: ({ token, update }) => state.offer(token, update),
 
   sent: ({ token, chat, n, seconds }) => state.until(() => sentBy(token, chat), atLeast(n), seconds),
   calls: ({ token, method, n, seconds }) => state.until(() => bot(token).calls.filter(of(method)), atLeast(n), seconds),
+  said: ({ token, text, n, seconds }) =>
+    state.until(saying(() => bot(token).calls, (call) => call.parameters.text, text), atLeast(n), seconds),
+  all: ({ token, control: name, each }) => inOrder((one) => CONTROL[name]({ token, ...one }), each),
   offsets: ({ token, n, seconds }) => state.until(() => bot(token).offsets, atLeast(n), seconds),
   pending: ({ token, left, seconds }) => state.until(() => bot(token).queue, (queue) => queue.length <= left, seconds),
 

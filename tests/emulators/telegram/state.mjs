@@ -37,6 +37,7 @@ export class State extends EventEmitter {
       goneThreads: new Set(), // `${chat}/${thread}`
       moved: new Map(), // old chat id → new chat id
       drafts: new Map(), // chat id → the draft that it shows
+      presses: new Set(), // ids of presses that the bot has not answered
     })
   }
 
@@ -83,6 +84,14 @@ export class State extends EventEmitter {
     const numbered = { update_id: this.store.updateId++, ...update }
     this.#enqueue(token, numbered)
     return numbered.update_id
+  }
+
+  // Press a button; a client waits for the bot's answer for some seconds.
+  press(token, query) {
+    const id = `${4382 + this.store.updateId}000`
+    this.bots.get(token).presses.add(id)
+    this.offer(token, { callback_query: { id, chat_instance: '1', ...query } })
+    return id
   }
 
   putFile(bytes) {

@@ -1,10 +1,11 @@
-"""The floor: a bot of forty lines, python-telegram-bot and the anthropic SDK and nothing else. It keeps nothing."""
+"""The floor on Telegram: a bot of forty lines, python-telegram-bot and the anthropic SDK and nothing else. It keeps nothing."""
 
 import asyncio
 import sys
 
 import anthropic
 from telegram import Bot, Update
+from telegram.request import HTTPXRequest
 
 
 async def answer(bot: Bot, client: anthropic.AsyncAnthropic, update: Update) -> None:
@@ -26,7 +27,9 @@ async def answer(bot: Bot, client: anthropic.AsyncAnthropic, update: Update) -> 
 
 async def main(token: str, base_url: str, model_url: str) -> None:
     """Poll and answer until killed."""
-    bot = Bot(token, base_url=base_url)
+    # With the SDK's own patience it loses some of a thousand answers that are sent at the same time.
+    patient = HTTPXRequest(256, read_timeout=60, connect_timeout=60, pool_timeout=60)
+    bot = Bot(token, base_url=base_url, request=patient)
     client = anthropic.AsyncAnthropic(api_key="test-key", base_url=model_url)
     running: set[asyncio.Task[None]] = set()
     offset = None

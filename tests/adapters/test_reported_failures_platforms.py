@@ -1,0 +1,149 @@
+"""Failures that people met with long and with formatted replies, on every platform."""
+
+import pytest
+
+from adapters.discord.calls import TEXT_LIMIT as DISCORD_LIMIT
+from adapters.markdown import read
+from adapters.split import split
+from tests.adapters.platforms import DISCORD, SLACK, TARGETS, TELEGRAM, Target
+
+FAMILY = "👨‍👩‍👧‍👦"
+targets = pytest.mark.parametrize("target", TARGETS, ids=lambda target: str(target.name))
+
+
+def fits(target: Target, parts: list[str]) -> bool:
+    """Tell whether all that is sent of the parts is within the platform's limit, and is not blank."""
+    sent = [text for part in parts for text in target.sent(part)]
+    return all(text.strip() and target.counted(text) <= target.limit for text in sent)
+
+
+def code_in(parts: list[str]) -> str:
+    """Return the text of all blocks of code."""
+    found = [(read(part).text, span) for part in parts for span in read(part).spans if span.kind == "pre"]
+    return "\n".join(text[span.start : span.end] for text, span in found)
+
+
+def shown(parts: list[str]) -> str:
+    """Return what people see of the parts together, without blanks."""
+    return "".join("".join(read(part).text.split()) for part in parts)
+
+
+@targets
+@pytest.mark.parametrize("wide", ["🦊", FAMILY, "🇩🇪", "👍🏽", "e\u0301\u0302"])
+def test_what_sits_on_the_limit_of_a_platform_goes_whole_into_the_next_message(target: Target, wide: str) -> None:
+    for before in range(target.limit - target.counted(wide) - 1, target.limit + 2):
+        parts = target.parts("é" * before + wide + "b")
+
+        assert fits(target, parts)
+        assert "".join(parts) == "é" * before + wide + "b"
+        assert sum(part.count(wide) for part in parts) == 1
+
+
+def test_each_platform_counts_characters_in_its_own_way() -> None:
+    assert [len(target.parts("🦊" * 2000)) for target in (TELEGRAM, DISCORD, SLACK)] == [1, 1, 1]
+    assert [len(target.parts("🦊" * 2001)) for target in (TELEGRAM, DISCORD, SLACK)] == [1, 2, 2]
+    assert [len(target.parts("🦊" * 2049)) for target in (TELEGRAM, DISCORD, SLACK)] == [2, 2, 2]
+    assert [len(target.parts("&" * 1000)) for target in (TELEGRAM, DISCORD, SLACK)] == [1, 1, 2]
+    assert [len(target.parts("a\\*b" * 600)) for target in (TELEGRAM, DISCORD, SLACK)] == [1, 2, 1]
+
+
+@targets
+def test_an_info_string_longer_than_a_message_is_not_repeated_in_every_one(target: Target) -> None:
+    source = "```" + "q" * 3000 + "\n" + "short line\n" * 800 + "```"
+    parts = target.parts(source)
+
+    assert fits(target, parts)
+    assert len(parts) <= -(-len(source) // target.limit) + 1
+    assert code_in(parts).count("short line") == 800
+
+
+@targets
+def test_every_message_of_a_long_block_of_code_is_code(target: Target) -> None:
+    rows = [f"row_{number} = *{number}*" for number in range(700)]
+    parts = target.parts("Intro line\n```js\n" + "\n".join(rows) + "\n```\nEnd.")
+
+    assert fits(target, parts)
+    assert len(parts) > 2
+    assert code_in(parts).split("\n") == rows
+    assert all(part.count("```") == 2 for part in parts)
+
+
+@targets
+def test_no_signs_are_balanced_within_code_that_is_cut(target: Target) -> None:
+    parts = target.parts("words " * 300 + "\n```sh\n" + "ls *.md *.txt\n" * 500 + "```")
+
+    assert fits(target, parts)
+    assert code_in(parts).split("\n") == ["ls *.md *.txt"] * 500
+
+
+@targets
+@pytest.mark.parametrize(
+    "source",
+    [
+        "x" * 9000,
+        "<b>" + "unclosed words " * 700,
+        "first" + "\n" * 6000 + "second",
+        "````md\r\n```py\r\nx\r\n````\r\n" * 400,
+    ],
+    ids=["one word", "an open tag", "blank lines", "fences"],
+)
+def test_a_reply_longer_than_a_message_arrives_whole(target: Target, source: str) -> None:
+    parts = target.parts(source)
+
+    assert fits(target, parts)
+    assert shown(parts) == shown([source])
+
+
+@targets
+@pytest.mark.parametrize("margin", ["", "> > - "])
+@pytest.mark.parametrize("markup", ["**{}**", "`{}`", "[{}](https://e.org/a_b*c)", "**_{}_ and `{}`**"])
+def test_markup_that_comes_again_every_few_words_is_never_torn(target: Target, markup: str, margin: str) -> None:
+    for words in range(1, 12):
+        piece = markup.replace("{}", " ".join(["word"] * words))
+        source = margin + " ".join([piece] * 25)
+        parts = [part.text for part in split(source, 300, target.measure)]
+
+        assert shown(parts).replace(">", "") == shown([source]).replace(">", "")
+
+
+@targets
+@pytest.mark.parametrize(
+    ("item", "begins"), [("13. ```\n    code\n    ```", "code"), ("13. text", "13. text"), ("0. text", "0. text")]
+)
+def test_an_item_after_one_that_was_cut_is_still_an_item(target: Target, item: str, begins: str) -> None:
+    parts = split("12. " + "words of an item that is cut " * 3 + "\n" + item, 64, target.measure)
+
+    last = read(parts[-1].text)
+    assert begins in last.text.split("\n")
+    assert ("code" not in item) or [last.text[span.start : span.end] for span in last.spans] == ["code"]
+
+
+@targets
+def test_an_empty_item_after_one_that_was_cut_makes_no_heading_of_it(target: Target) -> None:
+    parts = split("- " + "words of an item that is cut " * 3 + "\n-\n- next", 64, target.measure)
+
+    assert [span for part in parts for span in read(part.text).spans] == []
+    assert shown([part.text for part in parts]).endswith("cut••next")
+
+
+@targets
+def test_a_message_of_reserved_signs_is_shown_as_it_is(target: Target) -> None:
+    text = "Release v1.2 (beta) - done! a+b=c | {x}"
+
+    assert [sent.replace("\\", "") for sent in target.sent(text)] == [text] * len(target.sent(text))
+
+
+@pytest.mark.parametrize("length", [3_900, 12_500, 13_300, 39_000])
+@targets
+def test_a_reply_of_any_length_is_split_below_what_a_platform_takes(target: Target, length: int) -> None:
+    text = " ".join(f"word{number}" for number in range(length))[:length].strip()
+    parts = target.parts(text)
+
+    assert fits(target, parts)
+    assert " ".join(parts) == text
+    assert len(parts) <= -(-length // target.limit) + 1
+
+
+def test_discord_is_sent_no_more_than_it_takes_although_signs_are_escaped() -> None:
+    for source in ("snake_case " * 400, "*" * 3000, "a | b " * 500, "\\# x\n" * 600):
+        assert all(len(DISCORD.sent(part)[0]) <= DISCORD_LIMIT for part in DISCORD.parts(source))
