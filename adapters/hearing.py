@@ -81,6 +81,7 @@ class Hearing(Generic[T]):
         self._waiting: deque[Heard[T]] = deque()
         self._taken: list[Heard[T]] = []
         self._more = asyncio.Event()
+        self._closed = False
 
     def put(self, what: T) -> None:
         """Add something at the end; returns at once."""
@@ -89,8 +90,10 @@ class Hearing(Generic[T]):
     async def offer(self, *whats: T) -> None:
         """Add things at the end, and return when all of them are committed: only then may the platform be told so.
 
-        Raises `Transient` when too much waits already, or when the account ends meanwhile: they are then delivered again.
+        Raises `Transient` when too much waits already, or when the account has ended: they are then delivered again.
         """
+        if self._closed:
+            raise Transient("The account has ended.")
         waiting = len(self._waiting) + len(self._taken)
         if waiting + len(whats) > self._limit:
             raise Transient(f"{waiting} messages wait to be stored.")
@@ -136,7 +139,8 @@ class Hearing(Generic[T]):
             heard.end()
 
     def close(self) -> None:
-        """Let go of what waits; nobody acknowledges it."""
+        """Let go of what waits, and of what is offered later; nobody acknowledges it."""
+        self._closed = True
         for heard in (*self._taken, *self._waiting):
             heard.end(Transient("The account has ended."))
         self._taken = []

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, cast
+from urllib.parse import unquote
 
 from adapters.grid import Side, grid
 from adapters.spans import Rendered, Span, SpanKind, SpanWriter
@@ -278,6 +279,6 @@ def _cell(inline: "Token") -> str:
     rendered = _Document().read_inline(inline.children)
     text = rendered.text
     for span in reversed(rendered.spans):
-        if span.kind == "link" and text[span.start : span.end] != span.data:
+        if span.kind == "link" and unquote(text[span.start : span.end]) != unquote(span.data):
             text = f"{text[: span.end]} ({span.data}){text[span.end :]}"
     return text.replace("\n", " ")

@@ -116,11 +116,13 @@ class Outline:
         """Return `source[start:end]` as Markdown that stands alone.
 
         List items that began before it are taken off, quotes are kept; a fence that is cut is closed and reopened, with
-        its info string or without.
+        its info string or without; and a table that is cut has its head again, or not.
         """
         outer = self._outer(start)
         line, leaf = self._line(start), self.leaf_at(start)
         head = lead = ""
+        if leaf is not None and leaf.kind == "table_open" and with_info:
+            head = self._table_head(leaf, line, start)
         if leaf is not None and leaf.kind == "fence" and leaf.opening + len(leaf.marker) <= start:
             if line == leaf.first:
                 lead = self._fence_indent(leaf) + leaf.marker
@@ -150,6 +152,8 @@ class Outline:
         pieces = [prefix, lead, self.source[begin : min(self._starts[first + 1], end)]]
         for line in range(first + 1, last + 1):
             prefix, begin = self._line_start(line, start, outer)
+            if self._would_join_paragraph(line, outer):
+                pieces += (prefix, self.source[self._starts[line] - 1])  # the line's end: a lone CR and a LF were one
             pieces += (prefix, self.source[begin : min(self._starts[line + 1], end)])
         return "".join(pieces)
 
@@ -163,20 +167,22 @@ class Outline:
         inner = max(begin, self._starts[line] + margins[shared - 1]) if shared else begin
         quotes = sum(container.kind == "quote" for container in outer[:shared])
         if len(outer) > sum(container.kind == "quote" for container in outer):
-            margin = "> " * quotes
-            joins = shared < min(len(outer), len(chain)) and self._would_join_paragraph(line, chain[shared])
-            return f"{margin}\n{margin}" if joins and line > self._line(start) else margin, inner
+            return "> " * quotes, inner
         if begin == start:
             return "> " * (quotes - self.source[begin:inner].count(">")), begin
         return "", begin
 
-    def _would_join_paragraph(self, line: int, number: int) -> bool:
-        """Tell whether an item that begins in a line is text of the paragraph above it, where no item stands above it.
+    def _would_join_paragraph(self, line: int, outer: list[_Container]) -> bool:
+        """Tell whether an item that begins in a line is text of the paragraph above it, once an item above is taken off.
 
         Without a blank line between them, only an item that says something and has no number but 1 begins there.
         """
-        above, item = self._leaves[line - 1], self._containers[number]
-        if above is None or above.kind != "paragraph_open" or item.kind != "item" or item.first != line:
+        above = self._leaves[line - 1]
+        if above is None or above.kind != "paragraph_open":
+            return False
+        chain = [self._containers[number] for number in self._chains[line]]
+        item = next((inner for inner, taken in zip(chain, outer, strict=False) if inner is not taken), None)
+        if item is None or item.kind != "item" or item.first != line:
             return False
         says = self.source[self._starts[line] + self._margins[line][-1] : self._starts[line + 1]]
         return not (item.is_first and says.strip())
@@ -194,6 +200,17 @@ class Outline:
             return ""  # open to the end of the source, and not cut
         prefix, begin = self._line_start(leaf.first, start, outer)
         return f"\n{prefix}{_NOT_MARGIN.sub(' ', self.source[begin : leaf.opening])}{leaf.marker}"
+
+    def _table_head(self, leaf: Leaf, line: int, start: int) -> str:
+        """Return the head of a table, if a part begins with one of the rows below it."""
+        if line < leaf.first + 2 or self.source[self._starts[line] : start].strip(" \t>"):
+            return ""
+        pieces: list[str] = []
+        for row in (leaf.first, leaf.first + 1):
+            margins = self._margins[row]
+            begin = self._starts[row] + (margins[-1] if margins else 0)
+            pieces += ("> " * self._quotes(row), self.source[begin : self._starts[row + 1]])
+        return "".join(pieces)
 
     def _fence_margin(self, leaf: Leaf) -> str:
         return "> " * self._quotes(leaf.first) + self._fence_indent(leaf)

@@ -24,7 +24,10 @@ def repaired(value: Any) -> Any:
 
 def dead_letter(payload: Payload, *, platform: Platform, account: str, error: Exception) -> DeadLetter:
     """Return an event as a letter that nobody could deliver: its JSON, cut to a readable length, and the error."""
-    raw = json.dumps(repaired(payload), ensure_ascii=False, default=str)
+    try:
+        raw = json.dumps(repaired(payload), ensure_ascii=False, default=str)
+    except (RecursionError, ValueError, TypeError) as odd:  # nested too deep, say: the letter is kept all the same
+        raw = f"(its JSON cannot be written: {type(odd).__name__})"
     return DeadLetter(account, platform, raw[:DEAD_LETTER_CHARS], f"{type(error).__name__}: {error}")
 
 

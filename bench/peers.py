@@ -85,16 +85,20 @@ async def gateway(place: Place, model: Model, *, whole_replies: bool = False) ->
     """Run ours in a home of its own; with `whole_replies` no reply is shown while it is written."""
     program = (PYTHON, "-m", "bench.whole_replies") if whole_replies else (SCRUBJAY, "run", "--home")
     with tempfile.TemporaryDirectory() as home:
-        platform, account = place.account
-        reached = {"name": "claude-test", "api_key": "test-key-0123456789", "base_url": model.url}
-        settings = {
-            "agents": {"main": {"model": reached}},
-            "memory": {"embedder": {"provider": "none"}},
-            "channels": {platform: {"accounts": {"main": {**account, "private": {"policy": "open"}}}}},
-        }
-        Path(home, "scrubjay.yaml").write_text(json.dumps(settings), encoding="utf-8")  # which is YAML, too
+        _configure(Path(home), place, model)
         async with _running((*program, home), place, model) as bot:
             yield bot
+
+
+def _configure(home: Path, place: Place, model: Model) -> None:
+    platform, account = place.account
+    reached = {"name": "claude-test", "api_key": "test-key-0123456789", "base_url": model.url}
+    settings = {
+        "agents": {"main": {"model": reached}},
+        "memory": {"embedder": {"provider": "none"}},
+        "channels": {platform: {"accounts": {"main": {**account, "private": {"policy": "open"}}}}},
+    }
+    (home / "scrubjay.yaml").write_text(json.dumps(settings), encoding="utf-8")  # JSON is YAML, too
 
 
 @asynccontextmanager

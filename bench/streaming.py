@@ -11,7 +11,7 @@ from bench.peers import Bot, bare_bot, gateway
 from bench.places import PLACES, Place
 from bench.report import quantiles, row, say
 
-PEOPLE, ROUNDS = 20, 3
+PEOPLE, ROUNDS = 20, 2
 SETTLE_SECONDS = 2.0
 
 BOTS: Mapping[str, Callable[[Place, Model], AbstractAsyncContextManager[Bot]]] = {

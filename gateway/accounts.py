@@ -16,12 +16,16 @@ Find = Callable[[str, str], Adapter | None]  # the adapter that serves an accoun
 State = Literal["starting", "connected", "waiting", "revoked"]
 
 FIRST_WAIT_SECONDS = 1.0
-LONGEST_WAIT_SECONDS = 60.0
+LASTING_SECONDS = 60.0  # a connection that ends sooner is no sign that all is well again
+LONGEST_WAIT_SECONDS = 90.0  # Discord lets a bot begin a thousand sessions a day, and takes its token away after that
 
 
 @dataclass(slots=True)
 class Account:
-    """One connection and how it is. `reason` says why it is not connected; the rest as in `Ready`."""
+    """One connection and how it is. `reason` says why it is not connected; the rest as in `Ready`.
+
+    `failures` are those in a row, and `connected_at` is the clock's monotonic seconds when it last came to be connected.
+    """
 
     adapter: Adapter
     state: State = "starting"
@@ -30,6 +34,7 @@ class Account:
     warnings: tuple[str, ...] = ()
     unseen: str = ""
     failures: int = 0
+    connected_at: float = 0.0
 
     @property
     def label(self) -> str:
@@ -65,8 +70,10 @@ class Accounts:
 
         def ready(state: Ready) -> None:
             new = [warning for warning in state.warnings if warning not in account.warnings]
+            if account.state != "connected":
+                account.connected_at = self._clock.monotonic()
             account.state, account.name, account.reason = "connected", state.name, ""
-            account.warnings, account.unseen, account.failures = state.warnings, state.unseen, 0
+            account.warnings, account.unseen = state.warnings, state.unseen
             log.info("connected", extra={"action": "connected", "account": account.label, "bot": state.name})
             for warning in new:  # what was said before is in the log, and in the status
                 log.warning(warning, extra={"action": "account_warning", "account": account.label})
@@ -120,11 +127,14 @@ class Accounts:
         while (left := max(started, adapter.heard_at) + within - self._clock.monotonic()) > 0:
             await self._clock.sleep(left)
 
-    @staticmethod
-    def _wait(account: Account, error: AdapterError) -> float:
+    def _wait(self, account: Account, error: AdapterError) -> float:
+        """Return how long to wait after a failure: longer each time, until a connection has lasted."""
+        if account.state == "connected" and self._clock.monotonic() - account.connected_at >= LASTING_SECONDS:
+            account.failures = 0
         account.failures += 1
         asked = error.retry_after_seconds if isinstance(error, Transient) else None
-        return asked or min(FIRST_WAIT_SECONDS * 2 ** min(account.failures - 1, 10), LONGEST_WAIT_SECONDS)
+        wait = min(FIRST_WAIT_SECONDS * 2.0 ** min(account.failures - 1, 10), LONGEST_WAIT_SECONDS)
+        return max(asked or 0.0, wait)
 
     async def close(self) -> None:
         """Release every connection."""

@@ -27,6 +27,7 @@ from memory.files import ShelfFiles
 log = logging.getLogger(__name__)
 
 MAX_BYTES = 20_000_000
+MOST_FILES = 50  # of one message; people send ten, a program may send any number
 
 _ENDINGS = {"image": "jpg", "audio": "mp3", "voice": "ogg", "video": "mp4", "document": "bin"}
 _SCALED = "inbox/scaled"  # what the model looks at where it is not the file itself
@@ -69,11 +70,14 @@ class Attachments:
         `progress` is called after each: many that come slowly are no standstill.
         """
         taken = Taken()
-        for attachment in attachments:
+        for attachment in attachments[:MOST_FILES]:
             one = await self._take_one(attachment, adapter, files, room_tokens)
             progress()
             room_tokens -= one.shown_tokens
             taken = Taken((*taken.files, *one.files), (*taken.notes, *one.notes), (*taken.words, *one.words))
+        if (left := len(attachments) - MOST_FILES) > 0:
+            note = f"{left} more attachments were not saved: I take {MOST_FILES} of one message."
+            taken = Taken(taken.files, (*taken.notes, note), taken.words)
         return taken
 
     async def _take_one(

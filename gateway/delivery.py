@@ -100,10 +100,12 @@ class Delivery:
                 queue.woken.set()
 
     async def show(self, activity: Activity) -> None:
-        """Show activity in a chat, unless its platform asked for silence there."""
+        """Show activity in a chat, unless its platform asked for silence there, or too many chats show that they work."""
         chat = activity.chat
         adapter = self._find(chat.platform, chat.account)
         if adapter is None or self.gates.silent_for(place_of(chat)) > 0:
+            return
+        if activity.phase == "working" and not self.gates.may_show(place_of(chat)):
             return
         try:
             await adapter.show(activity)
@@ -209,6 +211,8 @@ class Delivery:
                 await self._later(queue, parcel, LONGEST_WAIT_SECONDS, error)
             case Unknown() if looks:
                 await self._transient(queue, replace(parcel, doubtful=True), Transient(str(error)))
+            case Unknown() if parcel.begun:  # until now only its beginning was in doubt
+                await self._later(queue, replace(parcel, doubtful=True, begun=False), FIRST_WAIT_SECONDS, error)
             case Unknown() if self._hold or parcel.doubtful:
                 await self._held(parcel, str(error))
             case Unknown():

@@ -165,6 +165,9 @@ class Drafts:
             work.closed |= self._gates.closed
             if work.closed or self._gates.no_draft_for(work.place) > 0:
                 return
+            if not self._gates.may_show(work.place):  # too many chats show something: this one in the next round
+                self._gates.paced(work.place, work.pace.seconds)
+                return
             work.pace.shown_at = self._clock.monotonic()
             self._gates.paced(work.place, work.pace.seconds)
             try:

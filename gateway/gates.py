@@ -8,6 +8,10 @@ from dataclasses import dataclass, field
 from gateway.outbox import Place
 from memory.clock import Clock
 
+TIDY_AT = 1_000
+
+SIGNS_PER_SECOND = 20  # of an account: platforms take 30 to 50 requests a second from a bot, and replies come first
+
 
 @dataclass(slots=True)
 class _Gate:
@@ -19,12 +23,22 @@ class _Gate:
     next_draft_at: float = 0.0
 
 
+@dataclass(slots=True)
+class _Share:
+    """How many signs an account had left `at` a monotonic second; each second gives it its whole share again."""
+
+    at: float
+    left: float = SIGNS_PER_SECOND
+
+
 class Gates:
     """The gates of all chats, by the queue that their messages are in. A chat that has to wait delays no other."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._gates: dict[Place, _Gate] = {}
+        self._tidy_at = TIDY_AT
+        self._shares: dict[tuple[str, str], _Share] = {}
         self._inside = 0
         self._empty = asyncio.Event()
         self.closed = False
@@ -32,7 +46,7 @@ class Gates:
     def keep_still(self, place: Place, seconds: float) -> None:
         """Ask nothing of a chat's platform for some seconds; a longer silence stays."""
         if seconds > 0:
-            gate = self._gates.setdefault(place, _Gate())
+            gate = self._gate(place)
             gate.still_until = max(gate.still_until, self._clock.monotonic() + seconds)
 
     def silent_for(self, place: Place) -> float:
@@ -42,7 +56,7 @@ class Gates:
 
     def paced(self, place: Place, seconds: float) -> None:
         """A draft was shown in a chat, by whichever turn: the next one may follow in so many seconds."""
-        self._gates.setdefault(place, _Gate()).next_draft_at = self._clock.monotonic() + seconds
+        self._gate(place).next_draft_at = self._clock.monotonic() + seconds
 
     def no_draft_for(self, place: Place) -> float:
         """Return in how many seconds a chat may show a draft; 0 for now."""
@@ -51,10 +65,24 @@ class Gates:
             return 0.0
         return max(gate.still_until, gate.next_draft_at, self._clock.monotonic()) - self._clock.monotonic()
 
+    def may_show(self, place: Place) -> bool:
+        """Tell whether the account of a chat may show another sign of life, or draft, and count it if it may.
+
+        What many chats want to show at the same time would hold up their replies, and make the platform ask for silence.
+        """
+        now = self._clock.monotonic()
+        share = self._shares.setdefault((place.platform, place.account), _Share(now))
+        share.left = min(share.left + (now - share.at) * SIGNS_PER_SECOND, SIGNS_PER_SECOND)
+        share.at = now
+        if share.left < 1:
+            return False
+        share.left -= 1
+        return True
+
     @asynccontextmanager
     async def passing(self, place: Place) -> AsyncIterator[None]:
         """Wait until nobody else asks anything of a chat, and keep others out while the block runs."""
-        gate = self._gates.setdefault(place, _Gate())
+        gate = self._gate(place)
         gate.users += 1
         try:
             async with gate.lock:
@@ -69,6 +97,18 @@ class Gates:
             gate.users -= 1
             if not gate.users and self._gates.get(place) is gate and not self.no_draft_for(place):
                 del self._gates[place]
+
+    def _gate(self, place: Place) -> _Gate:
+        """Return the gate of a chat; now and then, let go of all that nobody has used since they had to stay shut."""
+        if place not in self._gates and len(self._gates) >= self._tidy_at:
+            kept = {other: gate for other, gate in self._gates.items() if gate.users or self.no_draft_for(other)}
+            self._gates, self._tidy_at = kept, max(2 * len(kept), TIDY_AT)
+        return self._gates.setdefault(place, _Gate())
+
+    @property
+    def kept(self) -> int:
+        """How many chats have a gate at present."""
+        return len(self._gates)
 
     async def close(self, *, patience_seconds: float) -> None:
         """Let nothing begin any more, and give what is on its way a moment to arrive."""

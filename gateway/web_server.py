@@ -4,11 +4,50 @@ import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 GRACE_SECONDS = 5  # which requests that have begun get when we stop
+HEAD_SECONDS = 10.0  # in which a connection has to bring the head of a request, the next one included
 MOST_CONNECTIONS = 250  # beyond them, requests are told to come again
+MOST_OPEN = 300  # beyond them, connections are closed: each takes a file handle, and the rest of us needs some as well
+
+
+class _Connection(H11Protocol):
+    """A connection that is closed when no request comes in time: uvicorn would keep it for ever."""
+
+    head_seconds = HEAD_SECONDS
+    _late: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if len(self.connections) > MOST_OPEN:
+            transport.abort()
+        else:
+            self._expect(after=None)
+
+    def on_response_complete(self) -> None:
+        answered = self.cycle
+        super().on_response_complete()  # in which the next request may begin
+        self._expect(after=answered)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._forget()
+        super().connection_lost(exc)
+
+    def _expect(self, *, after: Any) -> None:
+        self._forget()
+        self._late = self.loop.call_later(self.head_seconds, self._close, after)
+
+    def _forget(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+
+    def _close(self, after: Any) -> None:
+        if self.cycle is after:
+            self.transport.abort()
 
 
 class _Server(uvicorn.Server):
@@ -25,10 +64,16 @@ class HttpServer:
     It writes nothing about requests, trusts no header about where they come from, and says nothing of itself.
     """
 
-    def __init__(self, application: Callable[..., Awaitable[None]], *, grace_seconds: int = GRACE_SECONDS) -> None:
+    def __init__(
+        self,
+        application: Callable[..., Awaitable[None]],
+        *,
+        grace_seconds: int = GRACE_SECONDS,
+        head_seconds: float = HEAD_SECONDS,
+    ) -> None:
         settings = uvicorn.Config(
             application,
-            http="h11",
+            http=type("Connection", (_Connection,), {"head_seconds": head_seconds}),
             ws="none",
             lifespan="off",
             log_config=None,

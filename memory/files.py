@@ -4,6 +4,7 @@ import fcntl
 import itertools
 import os
 import re
+import secrets
 import stat
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
@@ -34,6 +35,7 @@ _Compose = Callable[[int | None], bytes]  # the new content, from a descriptor o
 
 _TEMPORARY = ".scrubjay-write.tmp"  # hidden, so that no path of an agent names it
 _TRIES = 16
+_NUMBERED = 20
 _BUSY = "The file is being changed by somebody else at this moment; try again."
 
 
@@ -144,9 +146,7 @@ class ShelfFiles:
         """Keep a file that was sent as `name` in `folder` of the own shelf, under a safe, new name; return its path."""
         target = self._writable(self._audience.path(f"{folder}/{safe_name(name)}"))
         with self._parent(target, create=True) as (parent, leaf):
-            stem, dot, extension = leaf.rpartition(".") if "." in leaf else (leaf, "", "")
-            for number in itertools.count(1):
-                free = leaf if number == 1 else f"{stem}-{number}{dot}{extension}"
+            for free in _names_like(leaf):
                 with suppress(FileExistsError):
                     create_file(parent, free, data)
                     break
@@ -288,6 +288,17 @@ def _put(folder: int, name: str, data: bytes, *, before: os.stat_result | None, 
             os.unlink(_TEMPORARY, dir_fd=folder)
     os.fsync(folder)
     return True
+
+
+def _names_like(leaf: str) -> Iterator[str]:
+    """Yield names for a file that is called `leaf` if it can: numbered ones, then some that are certainly free.
+
+    A platform calls every photo the same, and the thousandth is not to try all names before it.
+    """
+    stem, dot, extension = leaf.rpartition(".") if "." in leaf else (leaf, "", "")
+    yield leaf
+    yield from (f"{stem}-{number}{dot}{extension}" for number in range(2, _NUMBERED))
+    yield from (f"{stem}-{secrets.token_hex(4)}{dot}{extension}" for _ in itertools.count())
 
 
 def _refuse_day_note(path: str) -> None:

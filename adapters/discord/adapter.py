@@ -207,8 +207,8 @@ class DiscordAdapter:
         if self._downloads is None:
             self._downloads = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=DOWNLOAD_SECONDS))
         data = bytearray()
-        async with self._downloads.get(url) as response:
-            if response.status in (403, 404):
+        async with self._downloads.get(url, allow_redirects=False) as response:
+            if response.status in (403, 404) or 300 <= response.status < 400:  # it never leads anywhere else
                 raise Rejected("Discord does not have this file any more.")
             response.raise_for_status()
             async for piece in response.content.iter_any():

@@ -88,8 +88,8 @@ class _Http(HTTPClient):
         try:
             return await super().request(route, **arguments)
         except _Refused as refused:
-            if isinstance(refused.answer, Mapping) and refused.answer.get("global"):
-                self._still_until = now + float(refused.answer.get("retry_after") or 1)
+            if seconds := refusals.silence_for_all(refused.status, refused.answer, retry_after=refused.retry_after):
+                self._still_until = asyncio.get_running_loop().time() + seconds
             raise
 
     async def ws_connect(self, url: str, *, compress: int = 0) -> aiohttp.ClientWebSocketResponse:
@@ -185,13 +185,15 @@ class Client(discord.Client):
         elif call.json is not None:
             arguments["json"] = call.json
         seconds = REQUEST_SECONDS if call.file is None else UPLOAD_SECONDS
-        return await asked(_within(seconds, self.http.request(route, **arguments)), purpose, repeatable=repeatable)
+        work = _read(_within(seconds, self.http.request(route, **arguments)))
+        return await asked(work, purpose, repeatable=repeatable)
 
     async def place(self, channel: str) -> Place:
         """Return where a channel is; see `connection.Connection`."""
         known = self.get_channel(int(channel)) if channel.isdecimal() else None
         if isinstance(known, discord.Thread):
-            place = Place(str(known.parent_id), str(known.id), title=f"#{known.parent} › {known.name}")
+            title = f"#{known.parent} › {known.name}" if known.parent else f"#{known.name}"
+            place = Place(str(known.parent_id), str(known.id), title=title)
             return _in_server(place, known.guild)
         if isinstance(known, discord.abc.GuildChannel):
             return _in_server(Place(channel, title=f"#{known.name}"), known.guild)
@@ -216,7 +218,7 @@ class Client(discord.Client):
                 *guild.text_channels,
                 *guild.voice_channels,
                 *guild.stage_channels,
-                *guild.threads,
+                *(thread for thread in guild.threads if thread.parent is not None),  # of others nobody knows our rights
             ]
             for channel in spoken:
                 if channel.permissions_for(guild.me).is_superset(_READS):
@@ -254,6 +256,14 @@ def _in_server(place: Place, guild: discord.Guild) -> Place:
 async def _within(seconds: float, work: Awaitable[T]) -> T:
     async with asyncio.timeout(seconds):
         return await work
+
+
+async def _read(request: Awaitable[Any]) -> Any:
+    """Await an answer; the SDK gives as text what is no JSON, such as a page of something that stands before Discord."""
+    answer = await request
+    if isinstance(answer, str) and answer:
+        raise refusals.doubtful("an answer that could not be read")
+    return answer
 
 
 async def asked(request: Awaitable[T], purpose: Purpose = "other", *, repeatable: bool = False) -> T:

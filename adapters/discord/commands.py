@@ -33,15 +33,23 @@ class SlashCommands:
         It is taken over when it is committed, or shortly before Discord's patience ends. `again` is called when it could
         not be committed: it is then offered again like a message.
         """
-        place = private_place(payload) or await self._connection.place(str(payload.get("channel_id")))
+        try:
+            place = private_place(payload) or await self._connection.place(str(payload.get("channel_id")))
+        except AdapterError as error:
+            log.warning("slash command read later: %s", error, extra={"action": "offer"})
+            again()
+            return
         event = translate.command(payload, place, account=self._account)
         if event is None:
             return
-        deferral = self._deferrals.open(str(payload["id"]), str(payload["token"]), str(payload["channel_id"]))
+        deferral = self._deferrals.open(payload)
         committing = asyncio.ensure_future(receive([event]))
-        await asyncio.wait((committing,), timeout=COMMIT_SECONDS)
-        if not committing.done() or committing.exception() is None:
-            await self._take_over(deferral)
+        try:
+            await asyncio.wait((committing,), timeout=COMMIT_SECONDS)
+            if not committing.done() or committing.exception() is None:
+                await self._take_over(deferral)
+        finally:
+            deferral.settle(taken_over=False)  # else whoever brings its answer would wait for ever
         try:
             await committing
         except Exception:
@@ -76,12 +84,9 @@ class SlashCommands:
     async def _take_over(self, deferral: Deferral) -> None:
         try:
             await self._connection.ask(calls.defer_call(deferral.interaction, deferral.token))
-            deferral.taken_over.set_result(True)
+            deferral.settle(taken_over=True)
         except AdapterError as error:  # Discord does not wait for us any more; the answer will be a message of its own
             log.warning("slash command not taken over: %s", error, extra={"action": "slash_command"})
-        finally:
-            if not deferral.taken_over.done():
-                deferral.taken_over.set_result(False)
 
     async def _watch(self, deferral: Deferral) -> None:
         patience = asyncio.ensure_future(self._clock.sleep(PATIENCE_SECONDS))
@@ -91,7 +96,7 @@ class SlashCommands:
         finally:
             patience.cancel()
             answered.cancel()
-        if self._deferrals.close(deferral.interaction) is not None:
+        if self._deferrals.close(deferral.name) is not None:
             await self._withdraw(deferral)
 
     async def _withdraw(self, deferral: Deferral) -> None:

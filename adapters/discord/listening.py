@@ -5,6 +5,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 
 from adapters.base import Clock, DeadLetter, Event, Receive
 from adapters.discord import calls, translate
@@ -13,13 +14,17 @@ from adapters.discord.connection import Connection
 from adapters.discord.translate import Place, is_press, private_place
 from adapters.errors import Rejected
 from adapters.hearing import Heard, Hearing
+from adapters.patience import answered
 from adapters.payloads import Payload, dead_letter
 from adapters.seen import LastSeen
+from adapters.tasks import until_all_end
 
 log = logging.getLogger(__name__)
 
 CATCH_UP = timedelta(hours=24)  # what is older than this when we come back is not read any more
 PAGE = 100
+SIDE_BY_SIDE = 8  # channels that are read at a time; Discord takes 50 requests a second
+ATTEMPTS = 5  # at a question that Discord has no answer to; then the connection is given up, and the next one asks
 _REMEMBERED_EDITS = 1000
 
 
@@ -56,7 +61,7 @@ class Listener:
 
         A session that Discord could resume gives what it missed by itself; a new one is caught up, before anything that
         came since: what the store says about how far we are must not count what came later. Raises `Transient` when more
-        waits than memory should hold; the next connection catches up.
+        waits than memory should hold, or Discord has no answer for minutes; the next connection catches up.
         """
         while True:
             batch = await self._hearing.take()
@@ -73,7 +78,7 @@ class Listener:
         payload, me = dispatch.payload, self._connection.me
         if dispatch.name == "MESSAGE_UPDATE" and self._is_old_news(payload):
             return None
-        place = private_place(payload) or await self._connection.place(str(payload.get("channel_id")))
+        place = private_place(payload) or await self._place(str(payload.get("channel_id")))
         if dispatch.name == "INTERACTION_CREATE":
             read = translate.press if is_press(payload) else translate.command
             return read(payload, place, account=self._account)
@@ -96,25 +101,34 @@ class Listener:
 
     async def _catch_up(self, receive: Receive) -> None:
         horizon = translate.snowflake_at(self._clock.now() - CATCH_UP)
-        found = gaps(await self._last_seen(), self._connection.newest(), horizon=horizon)
-        for channel, after in found.items():
-            try:
-                await self._read_channel(channel, after, receive)
-            except Rejected as refusal:  # it is gone, or we may not read it
-                log.info("not read: %s", refusal, extra={"action": "catch_up", "channel": channel})
+        found = iter(gaps(await self._last_seen(), self._connection.newest(), horizon=horizon).items())
+
+        async def work() -> None:
+            for channel, after in found:
+                try:
+                    await self._read_channel(channel, after, receive)
+                except Rejected as refusal:  # it is gone, or we may not read it
+                    log.info("not read: %s", refusal, extra={"action": "catch_up", "channel": channel})
+
+        await until_all_end(*(work() for _ in range(SIDE_BY_SIDE)))  # what is said meanwhile has to wait
 
     async def _read_channel(self, channel: str, after: int, receive: Receive) -> None:
         place: Place | None = None
         while True:
             call = calls.history_call(channel, after=after, limit=PAGE)
-            page = sorted(await self._connection.ask(call, repeatable=True), key=lambda message: int(message["id"]))
+            ask = partial(self._connection.ask, call, repeatable=True)
+            history = await answered(ask, self._clock, attempts=ATTEMPTS)
+            page = sorted(history, key=lambda message: int(message["id"]))
             if not page:
                 return
-            place = place or await self._connection.place(channel)
+            place = place or await self._place(channel)
             await self._hearing.commit(list(self._heard(page, place)), receive)
             after = int(page[-1]["id"])
             if len(page) < PAGE:
                 return
+
+    async def _place(self, channel: str) -> Place:
+        return await answered(partial(self._connection.place, channel), self._clock, attempts=ATTEMPTS)
 
     def _heard(self, page: Iterable[Payload], place: Place) -> Iterable[Heard[Dispatch]]:
         for payload in page:

@@ -6,6 +6,7 @@ of items become its own. Everything else in a text that would mean something to 
 
 import re
 from collections.abc import Mapping, Sequence
+from urllib.parse import unquote
 
 from adapters.spans import Rendered, Span
 
@@ -96,8 +97,8 @@ class _Writer:
     def _link(self, span: Span, label: str, later: Sequence[Span]) -> str:
         """Return a link under its label; Discord refuses labels that look like addresses, and links to other than pages."""
         url = span.data
-        if label == url:
-            return url
+        if unquote(label) == unquote(url):
+            return label if _BARE_URL.fullmatch(label) else url
         shown = self.write(later, span.start, span.end)
         is_page = url.lower().startswith(("http://", "https://"))
         if is_page and _LABEL.fullmatch(label) and not _URL_SIGNS.search(label):

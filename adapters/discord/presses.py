@@ -26,15 +26,15 @@ class Presses:
         `again` is called when it could not be committed: it is then offered again like a message, and Discord, which waits
         for three seconds, shows that it failed. A button that means nothing to us is ended as well.
         """
-        place = private_place(payload) or await self._connection.place(str(payload.get("channel_id")))
-        event = translate.press(payload, place, account=self._account)
-        if event is not None:
-            try:
+        try:
+            place = private_place(payload) or await self._connection.place(str(payload.get("channel_id")))
+            event = translate.press(payload, place, account=self._account)
+            if event is not None:
                 await receive([event])
-            except Exception:
-                log.exception("not committed, offered again", extra={"action": "offer"})
-                again()
-                return
+        except Exception:
+            log.exception("not committed, offered again", extra={"action": "offer"})
+            again()
+            return
         try:
             await self._connection.ask(calls.heard_call(str(payload["id"]), str(payload["token"])), repeatable=True)
         except AdapterError as error:  # mostly that it came too late

@@ -23,9 +23,11 @@ _REASONS: Mapping[int, RejectedReason] = {
     200001: "forbidden",
     30046: "edit_gone",  # too many edits of an old message
 }
+SILENCE_SECONDS = 1.0  # where nobody says how long
 _UNKNOWN_CHANNEL = 10003
 _UNKNOWN_MESSAGE = 10008
 _INVALID_FORM = 50035
+_INVALID_INTERACTION = 50027  # the answer of a slash command came too late; it says nothing about the bot's own token
 _ARCHIVED = 50083
 _TOO_LONG = "BASE_TYPE_MAX_LENGTH"
 _REPLY_SIGNS = ("REPLIES_", "MESSAGE_REFERENCE")
@@ -33,15 +35,15 @@ _REPLY_SIGNS = ("REPLIES_", "MESSAGE_REFERENCE")
 
 def refusal(status: int, answer: Any, *, purpose: Purpose = "other", retry_after: float | None = None) -> AdapterError:
     """Return what delivery should know of an answer that is no success; `answer` is its JSON, or text of whoever spoke."""
-    if status == 401:
+    code = _code(answer)
+    if status == 401 and code != _INVALID_INTERACTION:
         return unauthorized()
     if status == 429:
         return flood(_seconds(answer, retry_after))
-    if not isinstance(answer, Mapping):
+    if not isinstance(answer, Mapping) or not isinstance(answer.get("code", 0), int):
         return not_discord(f"HTTP {status}")
     if status >= 500:
         return Transient(f"Discord has a problem: {_words(answer)} (HTTP {status})")
-    code = int(answer.get("code") or 0)
     if status == 404 and code == 0:
         return not_discord("no such address")
     return Rejected(f"Discord refused the request: {_words(answer)}", reason=_reason(status, code, answer, purpose))
@@ -57,7 +59,7 @@ def _reason(status: int, code: int, answer: Mapping[str, Any], purpose: Purpose)
     ):  # in such a thread nothing can be changed; a new message opens it, unless it is locked as well
         return "forbidden" if purpose.startswith("send") else "other"
     if code == _INVALID_FORM:
-        errors = dict(_errors(answer.get("errors") or {}))
+        errors = dict(_errors(answer.get("errors")))
         if _TOO_LONG in errors.get("content", ()):
             return "too_long"
         if any(found.startswith(_REPLY_SIGNS) for found in errors.get("message_reference", ())):
@@ -65,11 +67,18 @@ def _reason(status: int, code: int, answer: Mapping[str, Any], purpose: Purpose)
     return _REASONS.get(code, "forbidden" if status == 403 else "other")
 
 
-def _errors(fields: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _code(answer: Any) -> int:
+    """Return Discord's own code in an answer, 0 for none; something else may have spoken, that has codes of its own."""
+    found = answer.get("code") if isinstance(answer, Mapping) else None
+    return found if isinstance(found, int) else 0
+
+
+def _errors(fields: Any) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield the codes of what is wrong with each field at the top of a form."""
-    for name, field in fields.items():
-        found = field.get("_errors") or () if isinstance(field, Mapping) else ()
-        yield name, tuple(str(error.get("code")) for error in found)
+    for name, field in fields.items() if isinstance(fields, Mapping) else ():
+        found = field.get("_errors") if isinstance(field, Mapping) else None
+        errors = found if isinstance(found, list) else []
+        yield name, tuple(str(error.get("code")) for error in errors if isinstance(error, Mapping))
 
 
 def _words(answer: Mapping[str, Any]) -> str:
@@ -77,9 +86,16 @@ def _words(answer: Mapping[str, Any]) -> str:
     return f"{answer.get('message') or 'no reason given'}{code}"
 
 
+def silence_for_all(status: int, answer: Any, *, retry_after: float | None) -> float | None:
+    """Return how many seconds the whole bot should ask nothing: Discord says so, or something before it shuts it out."""
+    if status != 429 or (isinstance(answer, Mapping) and not answer.get("global")):
+        return None
+    return _seconds(answer, retry_after) or SILENCE_SECONDS
+
+
 def _seconds(answer: Any, retry_after: float | None) -> float | None:
     told = answer.get("retry_after") if isinstance(answer, Mapping) else None
-    return float(told) if told is not None else retry_after
+    return float(told) if isinstance(told, int | float) else retry_after
 
 
 def flood(seconds: float | None) -> Transient:

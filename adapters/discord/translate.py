@@ -1,6 +1,6 @@
 """Discord's payloads to events. Pure; knows no SDK."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -59,11 +59,16 @@ def is_press(payload: Payload) -> bool:
 
 
 def private_place(payload: Payload) -> Place | None:
-    """Return the private chat that a message or an interaction is in; None for everything that is not surely one."""
+    """Return the private chat that a message or an interaction is in; None for everything that does not say that it is one.
+
+    That no server is named says nothing: Discord leaves it out of some events. The channel then has to be asked for.
+    """
     if payload.get("guild_id") is not None or "channel_id" not in payload:
         return None
-    kinds = (payload.get("channel_type"), (payload.get("channel") or {}).get("type"))
-    if any(kind not in (None, _PRIVATE) for kind in kinds) or payload.get("context", _OUR_CHAT) != _OUR_CHAT:
+    channel = payload.get("channel")
+    kinds = {payload.get("channel_type"), channel.get("type") if isinstance(channel, Mapping) else None} - {None}
+    contexts = {payload.get("context")} - {None}
+    if not (kinds or contexts) or kinds - {_PRIVATE} or contexts - {_OUR_CHAT}:
         return None
     return Place(str(payload["channel_id"]), private=True)
 
@@ -158,7 +163,7 @@ def _interaction(payload: Payload, place: Place, account: str, text: str, *, pre
     member = payload.get("member")
     user: Payload = member["user"] if member else payload["user"]
     return Inbound(
-        id=str(payload["id"]),
+        id=interaction_id(payload),
         chat=Chat("discord", account, place.chat, place.thread),
         kind="private" if place.private else "group",
         sender=Sender(str(user["id"]), user_name(user, member), bool(user.get("bot"))),
@@ -171,6 +176,14 @@ def _interaction(payload: Payload, place: Place, account: str, text: str, *, pre
         raw=f"interaction {payload['id']}",
         pressed=pressed,
     )
+
+
+def interaction_id(payload: Payload) -> str:
+    """Return an id for what is no message: shorter than any message's, and no number.
+
+    It does not wait in line with messages, so that it says nothing about which of these were heard.
+    """
+    return f"i{int(payload['id']):x}"
 
 
 def is_ours(payload: Payload, me: Me) -> bool:

@@ -6,7 +6,8 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from adapters.base import Clock
-from adapters.errors import Rejected, Transient
+from adapters.errors import Rejected
+from adapters.patience import answered
 from adapters.payloads import Payload
 from adapters.seen import Seen
 from adapters.slack.calls import Call, history_call
@@ -20,8 +21,6 @@ Place = tuple[str, str | None]  # a channel, and a thread in it
 MOST_PLACES = 200  # the ones that were heard from last
 MOST_PAGES = 25
 OVERLAP = timedelta(seconds=60)  # what is read twice is known by its id; what came out of order is not missed
-FIRST_WAIT_SECONDS = 5.0
-LONGEST_WAIT_SECONDS = 300.0
 
 
 class Behind:
@@ -111,22 +110,9 @@ async def pages(call: Callable[..., Call], ask: Ask, clock: Clock) -> AsyncItera
     """Yield the pages of an answer; `call` takes a `cursor`. Where Slack cannot answer now, it is asked again later."""
     cursor = ""
     for _ in range(MOST_PAGES):
-        page = await _asked(call(cursor=cursor), ask, clock)
+        page = await answered(partial(ask, call(cursor=cursor)), clock)
         yield page
         cursor = (page.get("response_metadata") or {}).get("next_cursor") or ""
         if not cursor:
             return
     log.warning("more was said than is read again", extra={"action": "catch_up"})
-
-
-async def _asked(call: Call, ask: Ask, clock: Clock) -> Payload:
-    wait = FIRST_WAIT_SECONDS
-    while True:
-        try:
-            return await ask(call)
-        except Transient as error:
-            seconds = error.retry_after_seconds
-            if seconds is None:
-                seconds, wait = wait, min(wait * 2, LONGEST_WAIT_SECONDS)
-            log.debug("read again later: %s", error, extra={"action": "catch_up", "wait_seconds": seconds})
-            await clock.sleep(seconds)

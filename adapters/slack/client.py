@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
+from urllib.parse import urljoin
 
 import aiohttp
 from slack_bolt.async_app import AsyncApp, AsyncBoltRequest
@@ -32,6 +33,7 @@ PING_SECONDS = 10
 GREETING_SECONDS = 15  # in which a new socket says hello
 CLOSING_SECONDS = 3
 
+_REDIRECTIONS = (301, 302, 303, 307, 308)
 _TIMEOUT = aiohttp.ClientTimeout(total=60, sock_connect=10)
 _UPLOAD_TIMEOUT = aiohttp.ClientTimeout(total=300, sock_connect=10)
 
@@ -186,11 +188,14 @@ class Client:
         async with self._connections().post(url, data=content, timeout=_UPLOAD_TIMEOUT) as response:
             response.raise_for_status()
 
-    async def _get(self, url: str, file: Payload, max_bytes: int) -> bytes:
+    async def _get(self, url: str, file: Payload, max_bytes: int, *, hops: int = 3) -> bytes:
         data = bytearray()
         headers = {"Authorization": f"Bearer {self._token}"}
-        async with self._connections().get(url, headers=headers) as response:
-            if response.status == 404:
+        async with self._connections().get(url, headers=headers, allow_redirects=False) as response:
+            if response.status in _REDIRECTIONS and hops:
+                there = files.checked(urljoin(url, response.headers.get("Location", "")), self._base_url)
+                return await self._get(there, file, max_bytes, hops=hops - 1)
+            if response.status in (404, *_REDIRECTIONS):
                 raise Rejected("Slack does not have this file any more.")
             response.raise_for_status()
             files.check_content(response.content_type, file)

@@ -14,6 +14,7 @@ PATIENCE_SECONDS = 1.0  # Slack wants its events acknowledged within three
 FRESH_SECONDS = 6 * 3_600.0
 UNKNOWN_SECONDS = 600.0  # after which a name that could not be learnt is asked for again
 MOST_AT_ONCE = 20
+REMEMBERED = 20_000  # ids that were asked for; anybody can write some that nobody has
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +42,18 @@ class Directory:
         if not wanted:
             return
         self._due |= dict.fromkeys(wanted, now + UNKNOWN_SECONDS)
+        while len(self._due) > REMEMBERED:
+            self._forget(next(iter(self._due)))
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
                 await asyncio.gather(*map(self._learn, wanted))
         except TimeoutError:
             log.debug("names not learnt in time", extra={"action": "names"})
+
+    def _forget(self, id: str) -> None:
+        del self._due[id]
+        self.names.pop(id, None)
+        self.bots.discard(id)
 
     async def _learn(self, id: str) -> None:
         try:

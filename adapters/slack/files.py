@@ -24,7 +24,11 @@ def address(file: Payload, api_url: str) -> str:
 
     The request for it carries the token, which nobody else may see.
     """
-    url = str(file.get("url_private_download") or file.get("url_private") or "")
+    return checked(str(file.get("url_private_download") or file.get("url_private") or ""), api_url)
+
+
+def checked(url: str, api_url: str) -> str:
+    """Return an address that the token may be shown to, which a file or a redirection names; `Rejected` for any other."""
     there, ours = urlsplit(url), urlsplit(api_url)
     at_slack = there.scheme == "https" and (there.hostname or "").endswith(".slack.com")
     if not at_slack and (there.scheme, there.netloc) != (ours.scheme, ours.netloc):

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from adapters.base import Clock, DeadLetter, Event, Inbound, Receive
 from adapters.errors import AdapterError, Transient
-from adapters.hearing import Hearing
+from adapters.hearing import BATCH, Hearing
 from adapters.payloads import Payload
 from adapters.seen import LastSeen, Seen
 from adapters.slack import refusals, translate
@@ -27,8 +27,6 @@ QUIET_SECONDS = 600.0  # after which we look whether there is nothing to hear, o
 LATE = timedelta(seconds=60)  # what has not come by then does not come
 PROBED_PLACES = 5
 REMEMBERED = 5_000  # messages that were offered, so that none of them counts as missed
-
-_REMOVALS = ("tokens_revoked", "app_uninstalled")
 
 
 class Socket(Protocol):
@@ -102,9 +100,9 @@ class Listener:
         """Take what Slack delivers; returns when it is committed, and only then may Slack be told that we have it."""
         self._alive()
         self._delivered_at = self._clock.monotonic()
-        event = translate.event_in(body)
-        if event.get("type") in _REMOVALS and not self._removed.done():
-            self._removed.set_exception(refusals.removed(event["type"]))
+        removal = translate.removal_in(body, self._setting.me)
+        if removal is not None and not self._removed.done():
+            self._removed.set_exception(refusals.removed(removal))
         if "command" in body:
             body = {**body, "received_ts": translate.ts_of(self._clock.now())}
         await self._offer(body)
@@ -188,7 +186,8 @@ class Listener:
         if seen:
             await self._discover(seen)
         async for bodies in self._behind.read(self._ask, self._clock, team=self._setting.me.team_id):
-            await self._offer(*bodies)
+            for first in range(0, len(bodies), BATCH):  # more at once than may wait would be refused each time
+                await self._offer(*bodies[first : first + BATCH])
 
     async def _discover(self, seen: Sequence[Seen]) -> None:
         """Find the channels and private chats that nothing was heard from yet: somebody may have written first there."""

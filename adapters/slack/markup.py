@@ -18,12 +18,12 @@ _SPACE = "\u200b"  # seen by nobody, but ends a word
 # them; and one that is followed by an escape or an entity, of which nobody needs to know what it stands for.
 _OPEN = r"(?:<|&(?:lt|LT|#0*60|#[xX]0*3[cC]);)"
 _AT = r"(?:@|&(?:commat|#0*64|#[xX]0*40);)"
-_EVERYBODY = r"(?:here|channel|everyone)\b"
+_EVERYBODY = r"(?:here|channel|everyone)(?![^\W_])"
 _CONTROL = re.compile(
-    rf"{_OPEN}(?=[\\&]|!(?:{_EVERYBODY}|subteam|date|[a-z]*&)|[@#][A-Z0-9&]|[A-Za-z]+:[^<>\s]*\|)"
-    rf"|(?<!\w){_AT}(?=[*_~]{{0,3}}{_EVERYBODY}|[a-z]*&)"
+    rf"{_OPEN}(?=[\\&]|!(?:{_EVERYBODY}|subteam|date|[a-z]*&)|[@#]\S|[A-Za-z]+:[^<>\s]*\|)"
+    rf"|(?<![^\W_]){_AT}(?=[*_~]{{0,3}}{_EVERYBODY}|[a-z]*&)"
 )
-_PING = re.compile(rf"(?<!\w)@(?={_EVERYBODY})")
+_PING = re.compile(rf"(?<![^\W_])@(?={_EVERYBODY})")
 _SIGN = re.compile(r"(?<!\w)[*_~](?=\S)|`")
 _LIVE = re.compile(r"(?:https?://|mailto:)\S", re.IGNORECASE)
 _SIGNS = {"bold": "*", "italic": "_", "strike": "~"}

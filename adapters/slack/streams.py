@@ -54,13 +54,13 @@ class Ask(Protocol):
 class _Stream:
     """A message that grows. `open`: appends are taken; `doubtful`: nobody knows what it shows; `over`: edits are.
 
-    `whole` is the text of the reply that it had all of when it was stopped.
+    `whole` is the hash of the reply that it had all of when it was stopped: the text itself would be kept for long.
     """
 
     since: float
     shown: Shown = field(default_factory=Shown)
     state: State = "open"
-    whole: str | None = None
+    whole: int | None = None
 
 
 class Streams:
@@ -172,7 +172,7 @@ class Streams:
             whole = await self._stopped(chat, message_id, stream, reply)
             stream = _Stream(self._clock.monotonic(), state="over", whole=whole)
             _remember(self._streams, (chat.id, message_id), stream)
-        return reply is not None and reply.text == stream.whole
+        return reply is not None and hash(reply.text) == stream.whole
 
     def could_be(self, message: Outbound, message_id: str, *, since: datetime) -> bool:
         """Tell whether a stream without a mark may be this message: no other, and one whose start was in doubt."""
@@ -180,14 +180,14 @@ class Streams:
             return False
         return message.key in self._in_doubt or since < self._began
 
-    async def _stopped(self, chat: Chat, message_id: str, stream: _Stream | None, reply: Outbound | None) -> str | None:
-        """Stop a stream, with the rest of the reply where that makes it whole; return the text that it then has."""
+    async def _stopped(self, chat: Chat, message_id: str, stream: _Stream | None, reply: Outbound | None) -> int | None:
+        """Stop a stream, with the rest of the reply where that makes it whole; return the hash of what it then has."""
         if reply is not None and stream is not None and stream.state == "open":
             chunks = drafts.rest(stream.shown, reply)
             if chunks is not None:
                 refusal = await self._stop(drafts.stop_call(chat, message_id, chunks, key=reply.key), stream)
                 if refusal is None:
-                    return reply.text
+                    return hash(reply.text)
                 if refusal.code in _OVER:
                     return None
         await self._stop(drafts.stop_call(chat, message_id), stream)

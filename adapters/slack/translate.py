@@ -56,6 +56,20 @@ def event_in(body: Payload) -> Payload:
     return found if isinstance(found, Mapping) else {}
 
 
+def removal_in(body: Payload, me: Me) -> str | None:
+    """Return the event that tells that we were taken out of our workspace; None for another's, or a person's own token."""
+    found, team = event_in(body), body.get("team_id")
+    if team and me.team_id and team != me.team_id:
+        return None
+    match found.get("type"):
+        case "app_uninstalled":
+            return "app_uninstalled"
+        case "tokens_revoked":
+            tokens = found.get("tokens")
+            return "tokens_revoked" if isinstance(tokens, Mapping) and tokens.get("bot") else None
+    return None
+
+
 def ids_in(body: Payload) -> set[str]:
     """Return the ids of the people and channels whose names a delivery needs; of what is odd, none."""
     found = event_in(body)
@@ -170,7 +184,7 @@ def _thread(message: Payload, kind: ChatKind, *, opens: bool) -> str | None:
 def _command(body: Payload, setting: Setting) -> Inbound:
     names = setting.names
     channel, text = body["channel_id"], unescaped(body.get("text") or "").strip()
-    kind: ChatKind = "private" if body.get("channel_name") == "directmessage" else "group"
+    kind = _kind({"channel": channel})  # a channel can have the name that Slack gives to private chats
     return Inbound(
         id=_id_of_trigger(body),
         chat=Chat("slack", setting.account, channel),

@@ -31,7 +31,7 @@ os.environ.setdefault("PTB_TIMEDELTA", "true")  # the SDK's own switch: without 
 
 POLL_SECONDS = 25
 POLL_DEADLINE_SECONDS = 60  # around the SDK's own timeouts, for a connection that is dead without saying so
-CONNECTIONS = 256
+CONNECTIONS = 64  # at once, far more than Telegram lets a bot ask; the cost of a request grows with their square
 
 T = TypeVar("T")
 

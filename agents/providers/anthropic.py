@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 ANTHROPIC_URL = "https://api.anthropic.com"
 _DRAIN_SECONDS = 1.0
+_BEGUN_AT_ONCE = 64  # more connections that are made in the same moment would all be late
+_MOMENT_SECONDS = 0.05
 
 log = logging.getLogger(__name__)
 
@@ -60,6 +62,8 @@ class AnthropicModel:
         self._connect_seconds = connect_seconds
         self._read_seconds = read_seconds
         self._opening: asyncio.Task[_Sdk] | None = None
+        self._beginning = asyncio.Semaphore(_BEGUN_AT_ONCE)
+        self._unanswered = 0
 
     @property
     def name(self) -> str:
@@ -78,7 +82,7 @@ class AnthropicModel:
         try:
             sdk = await self._opened()
             try:
-                stream = await self._send(sdk, request)
+                stream = await self._begun(sdk, request)
                 try:
                     while not reader.finished and (event := await anext(stream, None)) is not None:
                         if text := reader.feed(event):
@@ -130,6 +134,30 @@ class AnthropicModel:
             raise ModelUnusable(masked(f"base_url: {error}"), sentence=BAD_ADDRESS) from error
         return _Sdk(client, anthropic.AsyncStream[object], meanings, tuple(meanings))
 
+    async def _begun(self, sdk: _Sdk, request: Request) -> "AsyncStream[object]":
+        """Send a request; where hundreds are sent at the same time, some moments later."""
+        self._unanswered += 1
+        try:
+            few = self._unanswered <= _BEGUN_AT_ONCE
+            return await (self._send(sdk, request) if few else self._sent_later(sdk, request))
+        finally:
+            self._unanswered -= 1
+
+    async def _sent_later(self, sdk: _Sdk, request: Request) -> "AsyncStream[object]":
+        """Send a request when its turn has come: so many are begun in a moment, and each has the moment to connect."""
+        async with self._beginning:
+            sending = asyncio.create_task(self._send(sdk, request), name=f"ask model {self._name}")
+            try:
+                await asyncio.wait([sending], timeout=_MOMENT_SECONDS)
+            except BaseException:
+                await _given_up(sending)
+                raise
+        try:
+            return await asyncio.shield(sending)
+        except asyncio.CancelledError:
+            await _given_up(sending)
+            raise
+
     async def _send(self, sdk: _Sdk, request: Request) -> "AsyncStream[object]":
         """Send a request and return the events of its answer, as decoded JSON: the SDK's models of them cost CPU."""
         if not self._key or not self._key.isascii() or not self._key.isprintable():
@@ -159,6 +187,14 @@ class AnthropicModel:
         cause = error.__cause__ if isinstance(error, anthropic.APIConnectionError) and error.__cause__ else error
         meaning = next((sdk.meanings[kind] for kind in type(cause).__mro__ if kind in sdk.meanings), ModelUnavailable)
         return meaning(masked(f"{type(cause).__name__}: {cause}", [self._key]))
+
+
+async def _given_up(sending: "asyncio.Task[AsyncStream[object]]") -> None:
+    """End a request that nobody waits for any more."""
+    sending.cancel()
+    [outcome] = await asyncio.gather(sending, return_exceptions=True)
+    if not isinstance(outcome, BaseException):
+        await outcome.close()
 
 
 def _log_answer(name: str, response: Response, seconds: float) -> None:

@@ -96,6 +96,7 @@ def again(tx: "Transaction", parcel: Parcel, not_before: float, error: str) -> N
         thread=message.chat.thread,
         reply_to=message.reply_to,
         doubtful=parcel.doubtful,
+        begun=parcel.begun,
         choices=encoded(message.choices),
         error=error,
     )

@@ -1,5 +1,6 @@
 """The platforms as far as texts are concerned: what an adapter splits by, and what is sent of a part."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -46,3 +47,10 @@ TELEGRAM = Target("telegram", telegram.TEXT_LIMIT, telegram.measure, telegram.pa
 DISCORD = Target("discord", discord.TEXT_LIMIT, discord.measure, discord.parts, _sent_to_discord)
 SLACK = Target("slack", slack.TEXT_LIMIT, slack.measure, slack.parts, _sent_to_slack)
 TARGETS = (TELEGRAM, DISCORD, SLACK)
+
+# What Slack takes for a mention, of one or of all, or for a link under a label of its own.
+PINGS_ON_SLACK = re.compile(
+    r"<(?:[@#]\S|!(?:here|channel|everyone|subteam|date)|[a-z]+:[^<>\s]*\|)"
+    r"|(?<![^\W_])@(?:here|channel|everyone)(?![^\W_])",
+    re.IGNORECASE,
+)

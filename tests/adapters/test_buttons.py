@@ -261,7 +261,7 @@ def test_a_press_on_discord_is_the_command_of_who_pressed() -> None:
     found = discord_press(payload, place, account="main")
 
     assert isinstance(found, Inbound)
-    assert (found.id, found.chat, found.kind) == (payload["id"], Chat("discord", "main", "5001"), "private")
+    assert (found.id, found.chat, found.kind) == ("i1454b9bcf3f28000", Chat("discord", "main", "5001"), "private")
     assert (found.sender, found.text, found.clean) == (Sender("1001", "Alice"), "/pair list", "/pair list")
     assert (found.addressed, found.pressed) == (True, "1464999999999999999")
 

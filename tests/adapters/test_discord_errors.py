@@ -120,6 +120,15 @@ REASONS: list[tuple[int, Any, refusals.Purpose, str]] = [
     (403, {"code": 50005, "message": "Cannot edit a message authored by another user"}, "edit", "edit_gone"),
     (403, {"code": 99999, "message": "Something new"}, "send", "forbidden"),
     (413, {"code": 40005, "message": "Request entity too large"}, "send", "too_long"),
+    (401, {"code": 50027, "message": "Invalid Webhook Token"}, "other", "other"),
+    (400, {"code": 50035, "message": "Invalid Form Body", "errors": ["odd"]}, "send", "other"),
+    (400, {"code": 50035, "message": "Invalid Form Body", "errors": {"content": {"_errors": "odd"}}}, "send", "other"),
+    (
+        400,
+        {"code": 50035, "message": "Invalid Form Body", "errors": {"content": {"_errors": ["odd"]}}},
+        "send",
+        "other",
+    ),
 ]
 
 
@@ -138,6 +147,9 @@ ELSE: list[tuple[int, Any, type[AdapterError]]] = [
     (502, "<html>Bad Gateway</html>", Transient),
     (500, {"code": 0, "message": "500: Internal Server Error"}, Transient),
     (404, ["odd"], Transient),
+    (403, {"code": "ERR_ACCESS_DENIED", "message": "a proxy"}, Transient),
+    (400, {"code": ["odd"]}, Transient),
+    (429, {"code": 0, "retry_after": "soon"}, Transient),
 ]
 
 
@@ -162,3 +174,19 @@ def test_a_flood_says_how_long_to_wait_where_discord_does() -> None:
 
 def test_the_sdk_is_the_one_that_these_tests_know() -> None:
     assert discord.version_info[:2] == (2, 7)
+
+
+@pytest.mark.parametrize(
+    ("status", "answer", "retry_after", "seconds"),
+    [
+        (429, {"retry_after": 2.5, "global": True}, 3.0, 2.5),
+        (429, {"retry_after": 2.5, "global": False}, 3.0, None),
+        (429, "<html>You are being rate limited</html>", 3600.0, 3600.0),
+        (429, "<html>You are being rate limited</html>", None, refusals.SILENCE_SECONDS),
+        (403, "<html>Access denied</html>", 60.0, None),
+    ],
+)
+def test_the_whole_bot_keeps_still_where_discord_or_what_stands_before_it_shuts_it_out(
+    status: int, answer: Any, retry_after: float | None, seconds: float | None
+) -> None:
+    assert refusals.silence_for_all(status, answer, retry_after=retry_after) == seconds

@@ -315,7 +315,7 @@ def test_a_slash_command_is_the_text_that_it_stands_for() -> None:
     found = translate.command(interaction(), CHANNEL, account="main")
 
     assert isinstance(found, Inbound)
-    assert (found.id, found.text, found.clean) == ("1465000000000000002", "/remind me at 9", "/remind me at 9")
+    assert (found.id, found.text, found.clean) == ("i1454b9bcf3f28002", "/remind me at 9", "/remind me at 9")
     assert (found.kind, found.addressed, found.sender, found.guild) == ("group", True, Sender("1001", "Ali"), "400")
     assert found.sent_at == translate.time_of("1465000000000000002")
 
@@ -351,9 +351,24 @@ NOT_OURS = [
 
 @pytest.mark.parametrize("fields", NOT_OURS)
 def test_only_what_is_surely_a_private_chat_with_us_counts_as_one(fields: dict[str, Any]) -> None:
-    assert private_place({"channel_id": "600"}) == Place("600", private=True)
+    said = {"channel_id": "600", "channel_type": 1, "channel": {"id": "600", "type": 1}, "context": 1}
+    assert private_place(said) == Place("600", private=True)
+    assert private_place(said | fields) is None
     assert private_place({"channel_id": "600"} | fields) is None
-    assert private_place({}) is None
+    assert private_place({"channel_type": 1}) is None
+
+
+def test_what_does_not_say_where_it_comes_from_is_not_private_because_it_names_no_server() -> None:
+    assert private_place({"channel_id": "600"}) is None
+    assert private_place({"channel_id": "600", "channel": "odd", "context": None, "guild_id": None}) is None
+
+
+def test_an_id_of_what_is_no_message_is_shorter_than_any_messages_and_no_number() -> None:
+    used = translate.interaction_id({"id": "1465000000000000002"})
+
+    assert len(used) < len("1465000000000000002")
+    assert not used.isdecimal()
+    assert used != translate.interaction_id({"id": "1465000000000000003"})
 
 
 def test_a_channel_tells_its_place() -> None:

@@ -190,6 +190,15 @@ async def test_what_waits_when_the_account_ends_is_not_acknowledged() -> None:
         await offered
 
 
+async def test_what_is_offered_to_an_account_that_has_ended_is_not_acknowledged() -> None:
+    hears = hearing()
+    hears.close()
+
+    async with asyncio.timeout(10):
+        with pytest.raises(Transient):
+            await hears.offer("late")
+
+
 async def test_one_who_waits_no_more_holds_up_nobody() -> None:
     hears, store = hearing(), Store()
     gone, there = asyncio.create_task(hears.offer("a")), asyncio.create_task(hears.offer("b"))

@@ -1,11 +1,15 @@
 """Failures that people met with long and with formatted replies, on every platform."""
 
+import re
+
 import pytest
 
 from adapters.discord.calls import TEXT_LIMIT as DISCORD_LIMIT
-from adapters.markdown import read
+from adapters.markdown import plain, read
+from adapters.slack.markup import mrkdwn
 from adapters.split import split
-from tests.adapters.platforms import DISCORD, SLACK, TARGETS, TELEGRAM, Target
+from tests.adapters.markdown_sources import PINGS
+from tests.adapters.platforms import DISCORD, PINGS_ON_SLACK, SLACK, TARGETS, TELEGRAM, Target
 
 FAMILY = "👨‍👩‍👧‍👦"
 targets = pytest.mark.parametrize("target", TARGETS, ids=lambda target: str(target.name))
@@ -69,6 +73,25 @@ def test_every_message_of_a_long_block_of_code_is_code(target: Target) -> None:
 
 
 @targets
+@pytest.mark.parametrize("margin", ["", "> ", "- ", "> - ", "1. > "])
+def test_every_message_of_a_long_table_is_a_table_under_its_head(target: Target, margin: str) -> None:
+    rows = ["| name | n |", "|:--|--:|", *(f"| rose {number} | {number} |" for number in range(60))]
+    lines = [(re.sub(r"[^>]", " ", margin) if number else margin) + row for number, row in enumerate(rows)]
+    parts = [part.text for part in split("Intro.\n\n" + "\n".join(lines), 200, target.measure)]
+
+    tables = [code_in([part]).split("\n") for part in parts if "rose" in part]
+    assert len(tables) > 3
+    assert all(table[0].split() == ["name", "|", "n"] for table in tables)
+    assert [row.split()[1] for table in tables for row in table[2:]] == [str(number) for number in range(60)]
+
+
+def test_a_head_that_would_fill_the_messages_is_not_repeated() -> None:
+    source = f"| {'name ' * 30} | n |\n|---|---|\n" + "| rose | 1 |\n" * 60
+
+    assert len(split(source, 200, len)) < 8
+
+
+@targets
 def test_no_signs_are_balanced_within_code_that_is_cut(target: Target) -> None:
     parts = target.parts("words " * 300 + "\n```sh\n" + "ls *.md *.txt\n" * 500 + "```")
 
@@ -96,12 +119,12 @@ def test_a_reply_longer_than_a_message_arrives_whole(target: Target, source: str
 
 @targets
 @pytest.mark.parametrize("margin", ["", "> > - "])
-@pytest.mark.parametrize("markup", ["**{}**", "`{}`", "[{}](https://e.org/a_b*c)", "**_{}_ and `{}`**"])
+@pytest.mark.parametrize("markup", ["**{}**", "`{}`", "[{}](https://e.org/a_b*c)", "**a `b` c `d` e `f` {}**"])
 def test_markup_that_comes_again_every_few_words_is_never_torn(target: Target, markup: str, margin: str) -> None:
-    for words in range(1, 12):
+    for words in (1, 2, 3, 4, 5, 6, 11):
         piece = markup.replace("{}", " ".join(["word"] * words))
-        source = margin + " ".join([piece] * 25)
-        parts = [part.text for part in split(source, 300, target.measure)]
+        source = margin + " ".join([piece] * (700 // len(piece)))
+        parts = [part.text for part in split(source, 200, target.measure)]
 
         assert shown(parts).replace(">", "") == shown([source]).replace(">", "")
 
@@ -147,3 +170,28 @@ def test_a_reply_of_any_length_is_split_below_what_a_platform_takes(target: Targ
 def test_discord_is_sent_no_more_than_it_takes_although_signs_are_escaped() -> None:
     for source in ("snake_case " * 400, "*" * 3000, "a | b " * 500, "\\# x\n" * 600):
         assert all(len(DISCORD.sent(part)[0]) <= DISCORD_LIMIT for part in DISCORD.parts(source))
+
+
+@targets
+@pytest.mark.parametrize(
+    "address", ["https://e.org/wiki/Köln", "https://e.org/?q=漢字", "https://e.org/a%20b", "https://e.org/x"]
+)
+def test_an_address_in_any_script_is_written_once(target: Target, address: str) -> None:
+    for source in (f"<{address}>", f"[{address}]({address})", f"| a |\n|---|\n| <{address}> |"):
+        assert target.sent(source)[0].count("https") == 1
+
+
+@pytest.mark.parametrize(
+    "around", ["{}", "**{}**", "_{}_", "`{}`", "> {}", "| {} |\n|---|", "[{}](https://e.org)", "x _{}_"]
+)
+@pytest.mark.parametrize(
+    "ping", [*PINGS, "@h&#101;re", "<&excl;here>", "<&#64;U0AAAAAAA>", "<HTTPS://evil.example|bank>"]
+)
+def test_however_a_ping_is_written_slack_shows_it_and_pings_nobody(ping: str, around: str) -> None:
+    source = around.format(ping)
+    text, block = SLACK.sent(source)
+
+    assert "<" not in text
+    assert not PINGS_ON_SLACK.search(block)
+    assert not PINGS_ON_SLACK.search(plain(block))
+    assert not PINGS_ON_SLACK.search(re.sub(r"<https?://[^<>|]+(?:\|[^<>]*)?>", "", mrkdwn(read(source)), flags=re.I))

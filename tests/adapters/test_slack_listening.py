@@ -11,7 +11,7 @@ import pytest
 
 from adapters.base import DeadLetter, Event, Inbound
 from adapters.errors import AdapterError, Rejected, Transient, Unauthorized
-from adapters.hearing import ATTEMPTS
+from adapters.hearing import ATTEMPTS, MOST_WAITING
 from adapters.seen import LastSeen, Seen, nothing_seen
 from adapters.slack.calls import Call
 from adapters.slack.catching_up import MOST_PAGES, Behind, reading_list
@@ -282,13 +282,35 @@ async def test_a_slash_command_gets_the_time_at_which_it_came(house: House) -> N
     assert (found.clean, found.sent_at) == ("/status", NOW)
 
 
-@pytest.mark.parametrize("event", ["tokens_revoked", "app_uninstalled"])
-async def test_an_app_that_is_removed_ends_the_account(house: House, event: str) -> None:
+@pytest.mark.parametrize(
+    "event", [{"type": "tokens_revoked", "tokens": {"bot": ["U0BOT"]}}, {"type": "app_uninstalled"}]
+)
+async def test_an_app_that_is_removed_ends_the_account(house: House, event: dict[str, Any]) -> None:
     async with house.running() as (listener, task):
-        await listener.hear({"team_id": "T1", "event": {"type": event, "event_ts": ts(0)}})
+        await listener.hear({"team_id": "T1", "event": event | {"event_ts": ts(0)}})
 
         with pytest.raises(Unauthorized, match="Install it again"):
             await task
+
+
+STAYS: list[tuple[str, dict[str, Any]]] = [
+    ("T1", {"type": "tokens_revoked", "tokens": {"oauth": ["U1"], "bot": []}}),
+    ("T1", {"type": "tokens_revoked"}),
+    ("T2", {"type": "tokens_revoked", "tokens": {"bot": ["U0BOT"]}}),
+    ("T2", {"type": "app_uninstalled"}),
+]
+
+
+@pytest.mark.parametrize(("team", "event"), STAYS)
+async def test_a_persons_own_token_and_another_workspace_end_nothing(
+    house: House, team: str, event: dict[str, Any]
+) -> None:
+    async with house.running() as (listener, task):
+        await listener.hear({"team_id": team, "event": event})
+        await listener.hear(body("hello"))
+
+        assert not task.done()
+        assert await house.store.texts() == ["hello"]
 
 
 # ── names ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -577,3 +599,22 @@ async def test_only_the_places_heard_from_last_are_looked_at(house: House) -> No
 
 async def test_a_store_without_anything_seen_is_asked_nothing() -> None:
     assert await nothing_seen() == ()
+
+
+async def test_more_than_may_wait_at_once_is_read_bit_by_bit_and_committed_in_its_order(house: House) -> None:
+    house.seen = [Seen("C1", None, ts(-7200))]
+    house.slack.history["C1"] = [
+        body(f"{thread}", thread - 3600, reply_count=1)["event"] for thread in range(MOST_PAGES)
+    ]
+    for thread in range(MOST_PAGES):
+        first = ts(thread - 3600)
+        house.slack.threads["C1", first] = [
+            body("", thread - 3500 + number / 1000, thread_ts=first)["event"] | {"text": f"{thread}.{number}"}
+            for number in range(MOST_WAITING // MOST_PAGES + 1)
+        ]
+
+    async with house.running():
+        texts = await house.store.texts(MOST_WAITING + MOST_PAGES)
+
+    assert texts[:MOST_PAGES] == [f"{thread}" for thread in range(MOST_PAGES)]
+    assert texts[MOST_PAGES] == "0.0"

@@ -480,6 +480,12 @@ def test_a_slash_command_in_a_direct_message_is_private() -> None:
     assert ordered("status", channel_id="D024BE91L", channel_name="directmessage").kind == "private"
 
 
+def test_a_channel_that_somebody_named_like_a_private_chat_is_none() -> None:
+    found = ordered("status", channel_id="C0PUBLIC", channel_name="directmessage")
+
+    assert (found.kind, found.chat_title) == ("group", "directmessage")
+
+
 # ── what is odd ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 ODD: list[dict[str, Any]] = [

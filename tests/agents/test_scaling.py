@@ -157,6 +157,42 @@ def test_what_cannot_be_shown_is_refused_with_a_reason(data: bytes, why: str) ->
         fitting(data)
 
 
+def in_layers(side: int, copies: int) -> bytes:
+    """Return a progressive JPEG whose last layer is there so many times more: a hundred bytes each."""
+    data = encoded(Image.new("L", (side, side), 128), "JPEG", progressive=True)
+    layer = data[data.rindex(b"\xff\xda") : -2]
+    return data[:-2] + layer * copies + data[-2:]
+
+
+def test_a_jpeg_of_so_many_layers_that_it_would_take_minutes_is_not_decoded() -> None:
+    data = in_layers(3_000, 1_000)
+    assert len(data) < 200_000
+
+    with pytest.raises(CannotBeShown, match="made of 1,006 layers"):
+        fitting(data)
+
+
+def test_a_progressive_photo_has_few_layers_and_is_shown() -> None:
+    assert fitting(photo(4_000, 3_000, progressive=True)).width == 1568
+
+
+_FRAME, _EXIF = b"\x21\xfe\x01a\0", b"\xff\xe1\x00\x12Exif\0\0" + b"x" * 10
+
+
+@pytest.mark.parametrize(
+    ("whole", "at", "piece"),
+    [(encoded(noise(9, 9), "GIF"), b"\x2c", _FRAME), (encoded(noise(9, 9), "JPEG"), b"\xff\xdb", _EXIF)],
+    ids=["GIF", "JPEG"],
+)
+def test_an_image_with_a_hundred_thousand_pieces_in_its_head_takes_no_time(
+    whole: bytes, at: bytes, piece: bytes
+) -> None:
+    head, data = whole[: whole.index(at)], whole[whole.index(at) :]
+
+    with pytest.raises(CannotBeShown, match="too many pieces"):
+        fitting(head + piece * 100_000 + data)
+
+
 _WHOLE = [encoded(noise(90, 60), form) for form in ("JPEG", "PNG", "GIF", "WEBP")]
 
 

@@ -88,9 +88,12 @@ async def _beside(ready: Readiness, work: Coroutine[Any, Any, None]) -> AsyncIte
             task.result()
         yield
     finally:
+        has_ended = task.done()
         waiting.cancel()
         task.cancel()
         await asyncio.wait((task, waiting))
+        if has_ended:
+            task.result()  # what ended it tells more than what a test then waits for in vain
 
 
 def ignore(ready: Ready) -> None:

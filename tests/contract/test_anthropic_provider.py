@@ -176,6 +176,36 @@ async def test_calls_share_one_client_which_is_opened_once(server: MessagesServe
     assert len(server.requests) == 20
 
 
+async def test_hundreds_of_calls_at_once_all_reach_the_server_whatever_each_of_them_waits_for(
+    server: MessagesServer, model: AnthropicModel
+) -> None:
+    server.script(Answer(text="at last", hold=True), when="wait", times=None)
+    calls = [asyncio.create_task(call(model, request(user(f"please wait {n}")))) for n in range(200)]
+    await server.holding(200)
+    stopped, *others = calls
+    stopped.cancel()
+    server.release()
+
+    assert {text_of(response.content) for _, response in await asyncio.gather(*others)} == {"at last"}
+    assert (len(server.requests), server.complaints) == (200, [])
+
+
+async def test_a_call_that_is_stopped_before_it_is_sent_is_never_sent(
+    server: MessagesServer, model: AnthropicModel
+) -> None:
+    await model.preload()
+    calls = [asyncio.create_task(call(model, request(user(str(n))))) for n in range(100)]
+    await asyncio.sleep(0)  # each has begun, and most of them wait for their turn
+    for one in calls[1:]:
+        one.cancel()
+    await asyncio.wait(calls)
+
+    assert calls[0].result()[0]
+    assert [one.cancelled() for one in calls[1:]] == [True] * 99
+    assert len(server.requests) < 100
+    assert (await call(model))[0]
+
+
 async def test_nothing_is_retried(server: MessagesServer, model: AnthropicModel) -> None:
     for status in (408, 409, 429, 500, 529):
         server.script(Answer(status=status, error="api_error"))

@@ -249,12 +249,12 @@ async def test_a_slash_command_is_a_command_and_its_answer_takes_the_place_of_th
     discord: DiscordServer, adapter: DiscordAdapter, store: Store, private: bool
 ) -> None:
     chat = await discord.private() if private else discord.general
-    command = await discord.slash("remind", "me tomorrow", channel=chat)
+    await discord.slash("remind", "me tomorrow", channel=chat)
 
     [heard] = await store.messages()
-    await adapter.send(answer("I will.", chat=chat, reply_to=None if private else command))
+    await adapter.send(answer("I will.", chat=chat, reply_to=None if private else heard.id))
 
-    assert (heard.id, heard.clean, heard.addressed) == (command, "/remind me tomorrow", True)
+    assert (heard.clean, heard.addressed) == ("/remind me tomorrow", True)
     assert (heard.kind, heard.sender.id) == ("private" if private else "group", discord.alice)
     [deferral] = await discord.calls("POST", "/callback$", n=1)
     assert deferral.json == {"type": 5}
@@ -266,11 +266,11 @@ async def test_a_slash_command_is_a_command_and_its_answer_takes_the_place_of_th
 async def test_further_parts_of_the_answer_are_messages(
     discord: DiscordServer, adapter: DiscordAdapter, store: Store
 ) -> None:
-    command = await discord.slash("help")
-    await store.messages()
+    await discord.slash("help")
+    [command] = await store.messages()
 
-    await adapter.send(answer("one", chat=discord.general, reply_to=command))
-    await adapter.send(answer("two", chat=discord.general, reply_to=command))
+    await adapter.send(answer("one", chat=discord.general, reply_to=command.id))
+    await adapter.send(answer("two", chat=discord.general, reply_to=command.id))
 
     assert [sent.content for sent in await discord.sent(n=2)] == ["one", "two"]
     assert len(await discord.calls("POST", "/messages$")) == 1
@@ -279,14 +279,14 @@ async def test_further_parts_of_the_answer_are_messages(
 async def test_a_command_that_takes_too_long_is_answered_by_a_message(
     discord: DiscordServer, adapter: DiscordAdapter, store: Store, clock: Impatient
 ) -> None:
-    command = await discord.slash("compact")
-    await store.messages()
+    await discord.slash("compact")
+    [command] = await store.messages()
     async with asyncio.timeout(20):
         await clock.patient.wait()
 
     clock.advance(60)
     await discord.calls("DELETE", "/@original$", n=1)
-    await adapter.send(answer("done at last", chat=discord.general, reply_to=command))
+    await adapter.send(answer("done at last", chat=discord.general, reply_to=command.id))
 
     assert len(await discord.calls("POST", "/messages$")) == 1
     assert [sent.content for sent in await discord.sent(n=1)] == ["done at last"]
@@ -295,11 +295,11 @@ async def test_a_command_that_takes_too_long_is_answered_by_a_message(
 async def test_a_command_without_an_answer_does_not_seem_to_think_for_ever(
     discord: DiscordServer, adapter: DiscordAdapter, store: Store
 ) -> None:
-    command = await discord.slash("stop")
-    await store.messages()
+    await discord.slash("stop")
+    [command] = await store.messages()
     await discord.calls("POST", "/callback$", n=1)
 
-    await adapter.show(Activity(Chat("discord", "main", discord.general), (command,), "done"))
+    await adapter.show(Activity(Chat("discord", "main", discord.general), (command.id,), "done"))
 
     await discord.calls("DELETE", "/@original$", n=1)
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from gateway.gates import Gates
+from gateway.gates import SIGNS_PER_SECOND, TIDY_AT, Gates
 from gateway.outbox import Place
 from memory.testing import FakeClock
 
@@ -56,6 +56,19 @@ async def test_drafts_wait_for_the_pace_of_their_chat_and_for_its_silence(gates:
     assert gates.no_draft_for(HERE) == 0
 
 
+async def test_an_account_shows_a_few_signs_a_second_however_many_chats_it_has_and_others_have_their_own(
+    gates: Gates, clock: FakeClock
+) -> None:
+    at_once = [gates.may_show(Place("telegram", "main", str(chat))) for chat in range(SIGNS_PER_SECOND + 5)]
+
+    assert at_once == [True] * SIGNS_PER_SECOND + [False] * 5
+    assert gates.may_show(Place("telegram", "other", "1"))
+    clock.advance(2.1 / SIGNS_PER_SECOND)
+    assert [gates.may_show(HERE) for _ in range(3)] == [True, True, False]
+    clock.advance(60)
+    assert [gates.may_show(HERE) for _ in range(SIGNS_PER_SECOND + 1)] == [True] * SIGNS_PER_SECOND + [False]
+
+
 async def test_a_silence_outlives_those_who_pass(gates: Gates) -> None:
     async with gates.passing(HERE):
         gates.keep_still(HERE, 10)
@@ -78,3 +91,14 @@ async def test_closing_waits_for_those_inside_but_not_for_ever(gates: Gates) -> 
     closing = asyncio.create_task(gates.close(patience_seconds=20))
     leave.set()
     await asyncio.gather(closing, passing)
+
+
+async def test_the_gates_of_chats_that_are_long_quiet_take_no_room(gates: Gates, clock: FakeClock) -> None:
+    for number in range(3 * TIDY_AT):
+        place = Place("telegram", "main", str(number))
+        gates.paced(place, 3)
+        async with gates.passing(place):
+            clock.advance(1)
+
+    assert gates.kept <= TIDY_AT
+    assert gates.no_draft_for(place) == 2

@@ -175,6 +175,21 @@ async def test_an_edit_that_may_not_be_told_takes_the_message_away(store: Store)
     assert await told(store, await asked(store, "1")) == []
 
 
+async def test_a_message_that_an_edit_makes_one_for_us_is_not_told_what_a_later_one_was_told_already(
+    store: Store,
+) -> None:
+    await heard(store, "a", "late")
+    first = await asked(store, "1")
+    assert await told(store, first) == ["a", "late"]
+    await store.finish_turn("turn of 1", "replied", [])
+    await heard(store, "b")
+    [receipt] = await store.accept([Arrival(message("late", "@us late", edited=True), KEY, admitted=True)])
+    await store.start_turn("turn of late", [receipt.seq])
+
+    assert await told(store, receipt.seq) == []
+    assert await told(store, await asked(store, "2")) == ["b"]
+
+
 async def test_what_is_past_its_time_or_was_forgotten_is_not_told_and_no_edit_brings_it_back(
     store: Store, clock: FakeClock
 ) -> None:

@@ -249,6 +249,22 @@ async def test_how_far_each_place_was_heard_is_known_by_account_whether_or_not_w
     }
 
 
+async def test_a_chat_in_which_nothing_was_said_for_months_is_still_known_as_one_to_catch_up_with(
+    store: Store, clock: FakeClock
+) -> None:
+    quiet, busy = Chat("discord", "main", "700"), Chat("discord", "main", "800")
+    await store.accept([Arrival(message(id, chat=quiet), SESSION, admitted=False) for id in ("7000", "7001")])
+    await store.accept([Arrival(message("7002", chat=replace(quiet, thread="7002")), SESSION, admitted=False)])
+    await store.accept([Arrival(message("8000", chat=busy), SESSION, admitted=False)])
+    clock.advance(31 * DAY)
+    await store.accept([Arrival(message("8001", chat=busy), SESSION, admitted=False)])
+
+    await store.forget(text_days=7, ids_days=30)
+
+    found = [(place.chat_id, place.thread, place.message_id) for place in await store.last_seen("discord", "main")]
+    assert sorted(found) == [("700", None, "7001"), ("800", None, "8001")]
+
+
 async def test_an_event_that_could_not_be_read_is_kept_until_its_time_is_over(store: Store, clock: FakeClock) -> None:
     await store.accept([], dead=[DeadLetter("main", "telegram", "{}", "no sender")])
     clock.advance(8 * DAY)

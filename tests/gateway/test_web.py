@@ -6,7 +6,7 @@ import logging
 import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from gateway.explain import describe_config
 from gateway.home import Home
 from gateway.web import Web, address, bound, refusal
 from gateway.web_endpoints import Endpoints, Limits, readiness
-from gateway.web_server import HttpServer
+from gateway.web_server import HEAD_SECONDS, MOST_OPEN, HttpServer
 from memory.testing import FakeClock
 from tests.scenarios.watched_clock import WatchedClock
 
@@ -93,12 +93,14 @@ async def serving(
     limits: Limits | None = None,
     clock: FakeClock | None = None,
     grace_seconds: int = 5,
+    head_seconds: float = HEAD_SECONDS,
 ) -> AsyncIterator[Running]:
     """Serve on a free port until the block ends."""
     clock = clock or FakeClock()
     hooked = {} if slack is None else {"work": slack}
     endpoints = Endpoints(accounts_of(*accounts), hooked, clock, token=token, limits=limits)
-    web = Web("127.0.0.1", 0, HttpServer(endpoints.application, grace_seconds=grace_seconds), clock)
+    server = HttpServer(endpoints.application, grace_seconds=grace_seconds, head_seconds=head_seconds)
+    web = Web("127.0.0.1", 0, server, clock)
     task = asyncio.create_task(web.run())
     await until(lambda: web.state == "listening")
     async with httpx.AsyncClient(base_url=web.address, verify=False) as http:
@@ -283,6 +285,50 @@ async def test_a_body_that_does_not_come_is_not_waited_for() -> None:
 
     assert answer.startswith(b"HTTP/1.1 408")
     assert answer.count(b"HTTP/1.1") == 1
+
+
+async def closed(port: int, sent: bytes = b"") -> None:
+    """Open a connection, send something, and wait until the server closes it."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(sent)
+    with suppress(ConnectionResetError):
+        async with asyncio.timeout(20):
+            while await reader.read(1000):
+                pass
+    writer.close()
+
+
+GET = b"GET /healthz HTTP/1.1\r\nhost: x\r\n"
+
+
+@pytest.mark.parametrize("sent", [b"", b"G", GET, GET + b"\r\nG", GET + b"content-length: 9\r\n\r\n"])
+async def test_a_connection_that_brings_no_further_request_is_closed(sent: bytes) -> None:
+    async with serving(head_seconds=0.05) as running:
+        await closed(running.port, sent)
+
+
+async def test_a_request_that_takes_longer_than_its_head_may_is_answered_and_so_is_the_one_behind_it() -> None:
+    slack = Hooked(slow=True)
+    async with serving(slack, head_seconds=0.05) as running:
+        reader, writer = await asyncio.open_connection("127.0.0.1", running.port)
+        writer.write(2 * b"POST /slack/work HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n")
+        await until(lambda: len(slack.taken) == 1)
+        await closed(running.port)  # one that came later: so the time of the first is over as well
+        slack.released.set()
+
+        answers = await reader.readuntil(b"ok") + await reader.readuntil(b"ok")
+
+        assert answers.count(b"200 OK") == 2
+        writer.close()
+
+
+async def test_connections_beyond_what_we_can_hold_are_closed_at_once() -> None:
+    async with serving() as running, AsyncExitStack() as open_ones:
+        for _ in range(MOST_OPEN):
+            _, writer = await asyncio.open_connection("127.0.0.1", running.port)
+            open_ones.callback(writer.close)
+
+        await closed(running.port)
 
 
 async def test_a_request_that_breaks_off_disturbs_nobody(caplog: pytest.LogCaptureFixture) -> None:

@@ -1,6 +1,7 @@
 """Writing to a workspace: whole or not at all, never through a link, and nobody else's text is lost."""
 
 import os
+import re
 import resource
 import stat
 import threading
@@ -253,6 +254,18 @@ def test_an_attachment_never_replaces_another_nor_follows_a_link_in_its_place(ro
         "inbox/a-4.txt",
     ]
     assert [files.save("README", b"") for _ in range(2)] == ["inbox/README", "inbox/README-2"]
+
+
+def test_of_very_many_files_of_one_name_none_tries_the_names_of_all_others(root: Path) -> None:
+    files = ShelfFiles(root, OWNERS)
+    for number in range(25):
+        files.save("photo.jpg", b"%d" % number)
+
+    path = files.save("photo.jpg", b"the last")
+
+    assert re.fullmatch(r"inbox/photo-[0-9a-f]{8}\.jpg", path)
+    assert files.read_bytes(path) == b"the last"
+    assert len(list((root / "inbox").glob("photo*.jpg"))) == 26
     assert not (root.parent / "ws-evil/new.md").exists()
 
 

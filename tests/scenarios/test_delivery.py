@@ -16,7 +16,9 @@ from adapters.terminal.protocol import Done, File, Message
 from adapters.testing import FakeAdapter
 from agents.errors import ModelUnauthorized
 from agents.testing import Held, Say, ScriptedModel, call
+from gateway.app import Gateway
 from gateway.delivery import DUPLICATE_MARK
+from gateway.outbox import Place
 from memory.testing import FakeClock
 from tests.scenarios.conftest import ANA, GROUP, OWNER, SETTINGS, House, until
 from tests.scenarios.watched_clock import WatchedClock
@@ -701,6 +703,34 @@ async def test_typing_begins_after_half_a_second_comes_again_every_four_and_ends
 
     assert [activity.phase for activity in chat.shown][:5] == ["working"] * 4 + ["done"]
     assert [activity.phase for activity in chat.shown].count("working") == 4
+
+
+async def test_a_sign_that_comes_while_too_many_chats_show_theirs_is_left_out_and_the_end_is_not(
+    house: House, chat: FakeAdapter
+) -> None:
+    clock = WatchedClock()
+    held = Held("an answer")
+    async with house.open(chat, model=ScriptedModel(held), clock=clock) as gateway:
+        asked = chat.say("hello", chat_id=OWNER, sender=OWNER)
+        await held.begun.wait()
+        await clock.asked_for(0.5)
+        clock.advance(0.5)
+        use_up_signs(gateway)
+        await clock.asked_for(4)
+        assert chat.shown == []
+        clock.advance(4)
+        await chat.until(lambda: len(chat.shown) == 1)
+        use_up_signs(gateway)
+        held.go.set()
+        await until_done(chat, asked.id)
+
+    assert [activity.phase for activity in chat.shown] == ["working", "done"]
+
+
+def use_up_signs(gateway: Gateway) -> None:
+    """Let other chats of the account show as much as it may show in this moment."""
+    while gateway.delivery.gates.may_show(Place("telegram", "main", "another")):
+        pass
 
 
 async def test_an_answer_within_half_a_second_needs_no_sign(house: House, chat: FakeAdapter) -> None:

@@ -16,6 +16,7 @@ from agents.errors import ModelUnavailable
 from agents.testing import call
 from gateway.app import Gateway
 from gateway.delivery import DUPLICATE_MARK, FIRST_WAIT_SECONDS
+from gateway.outbox import Place
 from gateway.writing import FIRST_TEXT_SECONDS, FIRST_TOOL_SECONDS
 from memory.testing import WordEmbedder
 from tests.scenarios.conftest import GROUP, OWNER, SETTINGS, House, until
@@ -499,6 +500,24 @@ async def test_two_turns_in_one_chat_share_its_pace(
     model.end()
     model.end()
     await chat.until(lambda: len([edit for edit in chat.edits if not edit.draft]) == 2)
+
+
+async def test_a_draft_that_is_due_while_too_many_chats_show_theirs_comes_a_round_later(
+    gateway: Gateway, chat: FakeAdapter, model: DictatedModel, clock: WatchedClock
+) -> None:
+    ask(chat)
+    model.write("It begins")
+    await clock.asked_for(FIRST_TEXT_SECONDS)
+    clock.advance(FIRST_TEXT_SECONDS)
+    while gateway.delivery.gates.may_show(Place("telegram", "main", "another")):
+        pass
+    await clock.asked_for(PACE)
+    assert chat.attempts == []
+    clock.advance(PACE)
+    await until_stands(chat, "It begins")
+    model.write(" and ends.")
+    model.end()
+    await until_stands(chat, "It begins and ends.")
 
 
 # ── the process ends ──

@@ -21,6 +21,7 @@ from agents.errors import (
 from agents.testing import Broken, Held, Say, ScriptedModel, Step, call
 from agents.window import LEFT_OUT
 from gateway.app import Gateway
+from gateway.attachments import MOST_FILES
 from gateway.progress import LONGEST_TURN_SECONDS, STALL_SECONDS
 from memory.testing import FakeClock
 from tests.scenarios.conftest import ANA, GROUP, OWNER, House, until
@@ -330,6 +331,22 @@ async def test_a_file_that_cannot_be_saved_is_told_to_the_model_and_the_message_
         assert (await chat.heard()).text == "WATCH THIS"
 
     assert f"Note: {told}" in context_of(model.requests[0])
+
+
+async def test_of_a_message_with_any_number_of_files_some_are_taken_and_the_rest_is_told(
+    house: House, chat: FakeAdapter, model: ScriptedModel
+) -> None:
+    for number in range(MOST_FILES + 2):
+        chat.put_file(f"f{number}", b"a line")
+    async with house.open(chat, model=model):
+        files = [Attachment("document", f"f{number}", name=f"{number}.txt") for number in range(MOST_FILES + 2)]
+        say(chat, "look", attachments=files)
+        assert (await chat.heard()).text == "LOOK"
+
+    assert len(list((house.workspace / "inbox").iterdir())) == MOST_FILES
+    assert f"Note: 2 more attachments were not saved: I take {MOST_FILES} of one message." in context_of(
+        model.requests[0]
+    )
 
 
 async def test_the_name_of_a_file_cannot_pass_for_a_note_of_ours(

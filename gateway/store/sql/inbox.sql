@@ -33,7 +33,7 @@ ORDER BY seq DESC LIMIT 1
 -- A message that an edit made one for us stands where it was written: what came before it was told with a later one.
 SELECT seq FROM inbox
 WHERE platform = :platform AND account = :account AND chat = :chat AND (turn IS NOT NULL OR confirmed > 0)
-  AND seq > :seq AND origin = 'chat' AND session = :session AND turn IS NOT :turn
+  AND seq > :seq AND origin = 'chat' AND session = :session AND turn IS NOT :turn AND state = 'closed'
 LIMIT 1
 
 -- name: inbox_overheard

@@ -28,7 +28,7 @@ WHERE seq = :seq
 
 -- name: outbox_again
 UPDATE outbox SET state = 'ready', not_before = :not_before, plain = :plain, thread = :thread, reply_to = :reply_to,
-                  doubtful = :doubtful, choices = :choices, error = :error
+                  doubtful = :doubtful, begun = :begun, choices = :choices, error = :error
 WHERE seq = :seq
 
 -- name: outbox_settle

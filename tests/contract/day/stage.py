@@ -145,15 +145,16 @@ class Stage:
         thread = self.facts.get("deploy") if line.place.thread else None  # whoever opens it has no thread yet
         return await self.slack.say(text, channel=place.chat, sender=line.who, thread=thread)
 
-    async def _say_on_discord(self, line: Line, text: str, *, silent: bool = False) -> str:
+    async def _say_on_discord(self, line: Line, text: str, *, silent: bool = False) -> str | None:
         place = self.known(line.place)
         channel, user = place.thread or place.chat, self.discord_id(line.who)
         if line.way == "command":
             name, _, words = text.removeprefix("/").partition(" ")
-            return await self.discord.slash(name, words, channel=channel, user=user)
+            await self.discord.slash(name, words, channel=channel, user=user)
+            return None
         return await self.discord.say(text, channel=channel, user=user, silent=silent)
 
-    async def say_unheard(self, line: Line) -> str:
+    async def say_unheard(self, line: Line) -> str | None:
         """Let somebody write a line on Discord of which no gateway tells."""
         return await self._say_on_discord(line, self.text_of(line), silent=True)
 
