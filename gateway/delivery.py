@@ -16,14 +16,16 @@ from gateway.outbox import Outbox, Parcel, Place, place_of
 from gateway.sending import DUPLICATE_MARK, carried_out, dressed, looked_for
 from gateway.tasks import Spawn
 from memory.clock import Clock
+from memory.errors import MemoryStoreError
 
-__all__ = ["DUPLICATE_MARK", "Delivery"]
+__all__ = ["DUPLICATE_MARK", "GIVE_UP_SECONDS", "Delivery"]
 
 log = logging.getLogger(__name__)
 
 GIVE_UP_SECONDS = 24 * 3_600
 FIRST_WAIT_SECONDS = 1.0
 DRAIN_SECONDS = 2.0
+MOST_ATTEMPTS_WITH_FAULT = 3  # else one part could end every process that tries it
 LONGEST_WAIT_SECONDS = 300.0
 NOBODY_THERE_SECONDS = 3_600.0  # whoever connects wakes the delivery; this is the safety net
 
@@ -190,6 +192,14 @@ class Delivery:
         except AdapterError as error:
             await self._refused(queue, parcel, error, looks=isinstance(adapter, Finder))
             return
+        except MemoryStoreError:
+            raise
+        except Exception as fault:
+            if parcel.attempts + 1 < MOST_ATTEMPTS_WITH_FAULT:
+                raise  # loudly; the next process tries it again
+            log.exception("a fault of ours, again", extra=_extra(parcel, "send_fault"))
+            await self._give_up(queue, parcel, f"a fault of ours: {type(fault).__name__}")
+            return
         await self._outbox.sent(looked, platform_id)
         answers = {"messages": ",".join(parcel.answers)} if parcel.answers else {}  # the last part of their answer
         log.info("delivered", extra=_extra(parcel, "delivered") | answers)
@@ -207,6 +217,8 @@ class Delivery:
         match error:
             case Transient():
                 await self._transient(queue, parcel, error)
+            case Unauthorized() if self._is_old(parcel):  # whoever sets a new token expects no answers of long ago
+                await self._give_up(queue, parcel, f"tried for a day: {error}", tell=False)
             case Unauthorized():
                 await self._later(queue, parcel, LONGEST_WAIT_SECONDS, error)
             case Unknown() if looks:
@@ -232,13 +244,16 @@ class Delivery:
         now, wait = self._clock.now().timestamp(), error.retry_after_seconds
         if wait is not None:
             self.gates.keep_still(place_of(parcel.message.chat), wait)
-        if now - parcel.created_at >= GIVE_UP_SECONDS:
+        if self._is_old(parcel):
             await self._give_up(queue, parcel, f"tried for a day: {error}")
         elif wait is not None:
             await self._outbox.again(parcel, not_before=now + wait, error=str(error))
         else:
             wait = min(FIRST_WAIT_SECONDS * 2 ** min(parcel.attempts, 20), LONGEST_WAIT_SECONDS)
             await self._later(queue, parcel, wait, error)
+
+    def _is_old(self, parcel: Parcel) -> bool:
+        return self._clock.now().timestamp() - parcel.created_at >= GIVE_UP_SECONDS
 
     async def _later(self, queue: _Queue, parcel: Parcel, seconds: float, error: AdapterError) -> None:
         """Try again after some time, or as soon as something is new; after a restart that is at once."""

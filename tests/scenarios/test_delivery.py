@@ -17,7 +17,7 @@ from adapters.testing import FakeAdapter
 from agents.errors import ModelUnauthorized
 from agents.testing import Held, Say, ScriptedModel, call
 from gateway.app import Gateway
-from gateway.delivery import DUPLICATE_MARK
+from gateway.delivery import DUPLICATE_MARK, GIVE_UP_SECONDS
 from gateway.outbox import Place
 from memory.testing import FakeClock
 from tests.scenarios.conftest import ANA, GROUP, OWNER, SETTINGS, House, until
@@ -773,6 +773,50 @@ async def test_a_fault_of_an_adapter_while_it_sends_ends_the_gateway(house: Hous
         async with asyncio.timeout(20), house.open(chat := Faulty(), model=ScriptedModel()):
             chat.say("hello", chat_id=OWNER, sender=OWNER)
             await asyncio.Event().wait()
+
+
+async def test_a_part_that_ends_every_process_which_sends_it_is_given_up_by_the_third(house: House) -> None:
+    class Faulty(FakeAdapter):
+        async def send(self, message: Outbound) -> str:
+            if "poison" in message.text:
+                raise ZeroDivisionError
+            return await super().send(message)
+
+    model = ScriptedModel("this is poison")
+    for life in range(2):
+        with pytest.raises(ZeroDivisionError):
+            async with asyncio.timeout(20), house.open(chat := Faulty(), model=model):
+                if not life:
+                    chat.say("hello", chat_id=OWNER, sender=OWNER)
+                await asyncio.Event().wait()
+
+    async with house.open(chat := Faulty(), model=ScriptedModel("healthy")):
+        told = await chat.heard()
+        chat.say("and now?", chat_id=OWNER, sender=OWNER)
+        answer = await chat.heard()
+
+    assert (told.text, answer.text) == (NOTICE, "healthy")
+
+
+async def test_what_waited_for_a_day_for_a_token_is_not_sent_with_a_new_one(house: House) -> None:
+    class Dead(FakeAdapter):
+        async def send(self, message: Outbound) -> str:
+            if message.text == "late":
+                raise Unauthorized("the token is dead")
+            return await super().send(message)
+
+    chat, clock = Dead(), WatchedClock()
+    async with house.open(chat, model=ScriptedModel("late"), clock=clock) as gateway:
+        asked = chat.say("hello", chat_id=OWNER, sender=OWNER)
+        await until(lambda: house.outcomes().get("hello") == "replied")
+        clock.advance(GIVE_UP_SECONDS)
+        gateway.delivery.wake_account("telegram", "main")
+        await until_done(chat, asked.id)
+        chat.say("and now?", chat_id=OWNER, sender=OWNER)
+        answer = await chat.heard()
+        assert (await gateway.store.backlog()).failed_today == 1
+
+    assert answer.text == "AND NOW?"
 
 
 async def test_an_error_that_no_leaf_names_gives_the_part_up(house: House, chat: FakeAdapter) -> None:

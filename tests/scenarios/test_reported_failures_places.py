@@ -39,7 +39,9 @@ def test_on_every_platform_an_id_is_the_same_however_it_is_written(tmp_path: Pat
 
 @platforms
 @pytest.mark.parametrize("where", ["private", "groups"])
-@pytest.mark.parametrize("name", ["Alice", "alice ", "Аlice", "@alice", "#general", "<@Alice>", "alice#1234", "user:Alice"])
+@pytest.mark.parametrize(
+    "name", ["Alice", "alice ", "Аlice", "@alice", "#general", "<@Alice>", "alice#1234", "user:Alice"]
+)
 def test_on_no_platform_a_name_is_taken_for_an_id(tmp_path: Path, platform: str, where: str, name: str) -> None:
     with pytest.raises(ConfigInvalid, match="only ids count, since anybody can take a name"):
         allowed(tmp_path, platform, f"'{name}'", where=where)
