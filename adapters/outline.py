@@ -19,10 +19,11 @@ _NOT_MARGIN = re.compile(r"[^>\t]")
 _CONTAINERS = {"blockquote_open": "quote", "list_item_open": "item"}
 _CODE = ("fence", "code_block")
 _LEAVES = frozenset({"paragraph_open", "heading_open", "html_block", "hr", "table_open", *_CODE})
+_GOES_ON = ("paragraph_open", "heading_open", "html_block")  # and of a heading, what follows a cut in it
 _BLOCKS = _LEAVES | {"blockquote_open", "list_item_open", "bullet_list_open", "ordered_list_open"}
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Container:
     """A block quote or a list item: its first line, and for an item the width of its margin in characters.
 
@@ -40,7 +41,7 @@ class Leaf:
     """A block without blocks in it, which begins in line `first`; `start` and `end` are offsets of whole lines.
 
     Of a fence: `marker` begins at the offset `opening`, `info` follows it, the code begins and ends at the offsets
-    `code_start` and `code_stop`, blank lines around it left out.
+    `code_start` and `code_stop`, blank lines around it left out; `is_open` when nothing closes it.
     """
 
     kind: str
@@ -52,6 +53,7 @@ class Leaf:
     opening: int = 0
     code_start: int = 0
     code_stop: int = 0
+    is_open: bool = False
 
 
 class Outline:
@@ -125,7 +127,8 @@ class Outline:
             head = self._table_head(leaf, line, start)
         if leaf is not None and leaf.kind == "fence" and leaf.opening + len(leaf.marker) <= start:
             if line == leaf.first:
-                lead = self._fence_indent(leaf) + leaf.marker
+                gap = " " * (self.source[start] == leaf.marker[0])  # of signs in a row, all would be the marker
+                lead = self._fence_indent(leaf) + leaf.marker + gap
             elif start < leaf.code_stop:
                 head = f"{self._fence_margin(leaf)}{leaf.marker}{leaf.info if with_info else ''}\n"
         elif leaf is not None and leaf.kind == "code_block" and self.source[self._starts[line] : start].strip(" \t>"):
@@ -152,8 +155,8 @@ class Outline:
         pieces = [prefix, lead, self.source[begin : min(self._starts[first + 1], end)]]
         for line in range(first + 1, last + 1):
             prefix, begin = self._line_start(line, start, outer)
-            if self._would_join_paragraph(line, outer):
-                pieces += (prefix, self.source[self._starts[line] - 1])  # the line's end: a lone CR and a LF were one
+            if (ending := self._ending(line, outer)) is not None:
+                pieces += (prefix, ending, self.source[self._starts[line] - 1])  # its end: a lone CR and a LF were one
             pieces += (prefix, self.source[begin : min(self._starts[line + 1], end)])
         return "".join(pieces)
 
@@ -172,20 +175,25 @@ class Outline:
             return "> " * (quotes - self.source[begin:inner].count(">")), begin
         return "", begin
 
-    def _would_join_paragraph(self, line: int, outer: list[_Container]) -> bool:
-        """Tell whether an item that begins in a line is text of the paragraph above it, once an item above is taken off.
+    def _ending(self, line: int, outer: list[_Container]) -> str | None:
+        """Return the line that ends what stands above an item, once the item above is taken off, which ended it.
 
-        Without a blank line between them, only an item that says something and has no number but 1 begins there.
+        That is a fence that nothing closes, or text: without a blank line below it, only an item that says something and
+        has no number but 1 begins there. None where no such line is needed.
         """
         above = self._leaves[line - 1]
-        if above is None or above.kind != "paragraph_open":
-            return False
-        chain = [self._containers[number] for number in self._chains[line]]
-        item = next((inner for inner, taken in zip(chain, outer, strict=False) if inner is not taken), None)
+        if above is None or above is self._leaves[line] or (above.kind not in _GOES_ON and not above.is_open):
+            return None
+        chain, chain_above = ([self._containers[i] for i in self._chains[at]] for at in (line, above.first))
+        if above.is_open:
+            is_ended = not chain_above or chain_above[-1].kind == "quote" or chain_above[-1] not in outer
+            return None if is_ended or chain_above[-1] in chain else self._fence_indent(above) + above.marker
+        levels = zip(chain, chain_above, outer, strict=False)
+        item = next((inner for inner, over, taken in levels if over is taken and inner is not taken), None)
         if item is None or item.kind != "item" or item.first != line:
-            return False
+            return None
         says = self.source[self._starts[line] + self._margins[line][-1] : self._starts[line + 1]]
-        return not (item.is_first and says.strip())
+        return None if item.is_first and says.strip() else ""
 
     def _tail(self, start: int, end: int, outer: list[_Container]) -> str:
         """Return the closing fence of a part that ends inside a fence; empty if it does not."""
@@ -280,6 +288,7 @@ class Outline:
             opening=self.source.index(token.markup, start),
             code_start=code_to - len(code.lstrip(blanks)),
             code_stop=code_from + len(code.rstrip(blanks)),
+            is_open=last - first - 1 <= code_lines,
         )
 
     def _quotes(self, line: int) -> int:

@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 Ask = Callable[[Call], Awaitable[Payload]]
 Place = tuple[str, str | None]  # a channel, and a thread in it
 
-MOST_PLACES = 200  # the ones that were heard from last
+MOST_PLACES = 5_000  # the ones that were heard from last; each is a request, beside what is heard meanwhile
 MOST_PAGES = 25
 OVERLAP = timedelta(seconds=60)  # what is read twice is known by its id; what came out of order is not missed
 

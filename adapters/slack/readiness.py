@@ -25,7 +25,8 @@ USES: Mapping[str, str] = {
 }
 
 UNSEEN = (
-    "edits, slash commands, pressed buttons, answers in old threads that are new to it, and what is older than 24 hours"
+    "edits, slash commands, pressed buttons, answers in threads that are new to it or were silent for a day, and what is "
+    "older than 24 hours"
 )
 
 

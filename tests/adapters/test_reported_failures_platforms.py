@@ -5,6 +5,8 @@ import re
 import pytest
 
 from adapters.discord.calls import TEXT_LIMIT as DISCORD_LIMIT
+from adapters.discord.refusals import refusal
+from adapters.errors import Rejected
 from adapters.markdown import plain, read
 from adapters.slack.markup import mrkdwn
 from adapters.split import split
@@ -195,3 +197,11 @@ def test_however_a_ping_is_written_slack_shows_it_and_pings_nobody(ping: str, ar
     assert not PINGS_ON_SLACK.search(block)
     assert not PINGS_ON_SLACK.search(plain(block))
     assert not PINGS_ON_SLACK.search(re.sub(r"<https?://[^<>|]+(?:\|[^<>]*)?>", "", mrkdwn(read(source)), flags=re.I))
+
+
+@pytest.mark.parametrize("code", [50001, 50013, 50083, 160005])
+def test_a_right_that_is_missing_does_not_pass_for_a_message_that_is_gone(code: int) -> None:
+    found = refusal(403, {"code": code, "message": "Missing Permissions"}, purpose="send")
+
+    assert isinstance(found, Rejected)
+    assert found.reason == "forbidden"

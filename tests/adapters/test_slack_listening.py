@@ -618,3 +618,11 @@ async def test_more_than_may_wait_at_once_is_read_bit_by_bit_and_committed_in_it
 
     assert texts[:MOST_PAGES] == [f"{thread}" for thread in range(MOST_PAGES)]
     assert texts[MOST_PAGES] == "0.0"
+
+
+def test_every_private_chat_is_read_again_however_many_there_are() -> None:
+    seen = [Seen(f"D{number}", None, ts(-3_600 * number)) for number in range(1_000)]
+
+    read = reading_list(seen, horizon=NOW - timedelta(hours=24))
+
+    assert list(read) == [(one.chat_id, None) for one in seen]

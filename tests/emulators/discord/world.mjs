@@ -247,7 +247,8 @@ function correctGateway(DiscordGateway, world) {
     if (world.silent !== null && message.content === world.silent) return
     const extra = world.extra ?? {}
     const { guild_id: _ignored, ...rest } = await world.complete(message)
-    gateway.broadcast('MESSAGE_CREATE', { ...rest, ...(guildId && { guild_id: guildId }), ...extra })
+    const place = guildId ? { guild_id: guildId } : { channel_type: PRIVATE } // the package does not name it
+    gateway.broadcast('MESSAGE_CREATE', { ...rest, ...place, ...extra })
     world.changed()
   }
 
