@@ -9,7 +9,7 @@ from adapters.errors import Transient
 
 log = logging.getLogger(__name__)
 
-FIRST_WAIT_SECONDS = 5.0
+FIRST_WAIT_SECONDS = 1.0
 LONGEST_WAIT_SECONDS = 300.0
 
 T = TypeVar("T")

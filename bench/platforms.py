@@ -11,6 +11,7 @@ from bench.places import PLACES
 from bench.report import cpu_seconds, quantiles, row, say
 
 PEOPLE, SINGLE, ROUNDS = 60, 60, 4
+REST_SECONDS = 35.0  # after half a minute, what only the start needed is let go of
 SETTLE_SECONDS = 1.0
 
 
@@ -48,7 +49,7 @@ async def compared(platform: str, model: Model) -> tuple[Figures, Figures, float
             await stack.enter_async_context(start(place, model))
             for start, place in zip((bare_bot, gateway), places, strict=True)
         ]
-        await asyncio.sleep(SETTLE_SECONDS)  # what is measured next is a resting process
+        await asyncio.sleep(REST_SECONDS)  # what is measured next is a resting process
         figures = [Figures(bot.ready_seconds, bot.resident_mb()) for bot in bots]
         pairs = list(zip(bots, figures, strict=True))
         for bot, found in pairs:

@@ -1,9 +1,10 @@
 """Counting tokens offline, by tiktoken with ranks that come in a package; an estimate of what a model will charge."""
 
 import logging
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
+
+from memory.resting import Resting
 
 if TYPE_CHECKING:
     from tiktoken import Encoding
@@ -93,8 +94,7 @@ def _o200k() -> "Encoding":
     return encoding
 
 
-_building = threading.Lock()
-_counter: TokenCounter | None = None
+_counter = Resting(lambda: TokenCounter(_o200k().encode_ordinary), idle_seconds=30)
 
 
 def count_tokens(text: str) -> int:
@@ -102,11 +102,7 @@ def count_tokens(text: str) -> int:
 
     This is not the tokenizer of the Claude models, which is not published: the number is an estimate, to be corrected
     by the usage that the server reports. Special tokens count as the text that they are, lone surrogates as U+FFFD. The
-    first call builds the encoding, once, which takes half a second and about 55 MB: call it in a thread.
+    first call builds the encoding, which takes half a second and about 55 MB, and so does the first one after half a
+    minute of rest: call it in a thread.
     """
-    global _counter
-    if _counter is None:
-        with _building:
-            if _counter is None:
-                _counter = TokenCounter(_o200k().encode_ordinary)
-    return _counter.count(text)
+    return _counter.get().count(text)

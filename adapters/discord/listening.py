@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 CATCH_UP = timedelta(hours=24)  # what is older than this when we come back is not read any more
 PAGE = 100
 SIDE_BY_SIDE = 8  # channels that are read at a time; Discord takes 50 requests a second
-ATTEMPTS = 5  # at a question that Discord has no answer to; then the connection is given up, and the next one asks
+ATTEMPTS = 4  # at a question that Discord has no answer to, in some seconds; then the connection is given up, and the next one asks
 _REMEMBERED_EDITS = 1000
 
 
@@ -61,7 +61,7 @@ class Listener:
 
         A session that Discord could resume gives what it missed by itself; a new one is caught up, before anything that
         came since: what the store says about how far we are must not count what came later. Raises `Transient` when more
-        waits than memory should hold, or Discord has no answer for minutes; the next connection catches up.
+        waits than memory should hold, or Discord has no answer for some seconds; the next connection catches up.
         """
         while True:
             batch = await self._hearing.take()

@@ -1,6 +1,7 @@
 """A model in this process: loaded at the first text, worked in a thread of its own, slice by slice."""
 
 import asyncio
+import gc
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 from memory.embedders.base import Kind
 from memory.embedders.batches import BatchSize, batches
 from memory.errors import EmbedderUnusable
+from memory.resting import give_back_memory
 
 if TYPE_CHECKING:
     from memory.embedders.base import Vectors
@@ -95,6 +97,7 @@ class LocalEmbedder:
 
     def _let_go(self) -> None:
         self._encoder = None
+        gc.collect()
         give_back_memory()
 
     def _encoded(self, texts: Sequence[str], kind: Kind) -> "Vectors":
@@ -115,17 +118,6 @@ class LocalEmbedder:
                 f"The local embedding model does not start: {error}. "
                 'Install its packages again: pip install --force-reinstall "scrubjay[local]"'
             ) from error
-
-
-def give_back_memory() -> None:
-    """Return freed memory to the system, where the C library would keep it (glibc): half of what a model takes."""
-    import ctypes
-    import gc
-
-    gc.collect()
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
 
 
 def _unit(rows: "Vectors") -> "Vectors":

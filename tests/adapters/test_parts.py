@@ -36,9 +36,12 @@ def adds_only_what_stands_alone(text: str, cut: str) -> bool:
     """Tell whether a part is its slice, but for margins of containers, fences reopened and closed, heads of tables."""
     fence = r"[ >]*(?:`{3,}|~{3,})"
     closed = re.sub(rf"\n{fence}$", "", text)
-    heads = (rf"{fence}[^\n]*\n", fence, r"[^\r\n]*(?:\r\n?|\n)[ >]*[-:| \t]+(?:\r\n?|\n)")
-    headless = (re.sub(rf"^{head}", "", text) for text in (text, closed) for head in heads)
-    return signs(cut) in {signs(text), signs(closed), *map(signs, headless)}
+    heads = (rf"{fence}[^\n]*\n", rf"{fence} ?", r"[^\r\n]*(?:\r\n?|\n)[ >]*[-:| \t]+(?:\r\n?|\n)")
+    headless = [re.sub(rf"^{head}", "", text) for text in (text, closed) for head in heads]
+    if signs(cut) in map(signs, (text, closed, *headless)):
+        return True
+    rest = [signs(re.sub(rf"^{fence}.*$", "", text, flags=re.MULTILINE)) for text in (text, *headless, cut)]
+    return rest[-1] in rest[:-1]  # a fence that is closed in the middle
 
 
 @targets

@@ -10,7 +10,7 @@ from adapters.base import MenuEntry, Ready, Receive
 from adapters.errors import AdapterError, Rejected, RejectedReason, Transient, Unauthorized
 from adapters.testing import FakeAdapter
 from agents.testing import ScriptedModel
-from gateway.accounts import Account
+from gateway.accounts import LASTING_SECONDS, Account
 from gateway.app import Gateway
 from memory.testing import FakeClock
 from tests.scenarios.conftest import GROUP, OWNER, SETTINGS, House
@@ -69,10 +69,10 @@ async def test_an_account_that_is_connected_says_so(house: House, chat: FakeAdap
     assert "fake telegram" in text
 
 
-async def test_connecting_is_tried_again_after_growing_waits_of_at_most_a_minute(house: House) -> None:
+async def test_connecting_is_tried_again_after_growing_waits_of_at_most_a_minute_and_a_half(house: House) -> None:
     clock = WatchedClock()
     chat = Unready(*[Transient("no network")] * 9)
-    waits = [1, 2, 4, 8, 16, 32, 60, 60, 60]
+    waits = [1, 2, 4, 8, 16, 32, 64, 90, 90]
     async with house.open(chat, model=ScriptedModel(), clock=clock) as gateway:
         for number, wait in enumerate(waits):
             await clock.asked_for(wait, times=waits[: number + 1].count(wait))
@@ -84,7 +84,7 @@ async def test_connecting_is_tried_again_after_growing_waits_of_at_most_a_minute
     assert chat.runs == 10
 
 
-async def test_the_waits_begin_anew_after_a_connection(house: House) -> None:
+async def test_the_waits_begin_anew_after_a_connection_that_lasted(house: House) -> None:
     clock = WatchedClock()
     chat = Unready(*[Transient("no network")] * 3)
     async with house.open(chat, model=ScriptedModel(), clock=clock):
@@ -92,6 +92,7 @@ async def test_the_waits_begin_anew_after_a_connection(house: House) -> None:
             await clock.asked_for(wait)
             clock.advance(wait)
         await chat.until(lambda: chat.connected)
+        clock.advance(LASTING_SECONDS)
         chat.disconnect(Transient("the network is gone"))
         await clock.asked_for(1, times=2)
         clock.advance(1)
