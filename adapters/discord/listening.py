@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 CATCH_UP = timedelta(hours=24)  # what is older than this when we come back is not read any more
 PAGE = 100
 SIDE_BY_SIDE = 8  # channels that are read at a time; Discord takes 50 requests a second
-ATTEMPTS = 4  # at a question that Discord has no answer to, in some seconds; then the connection is given up, and the next one asks
+ATTEMPTS = 4  # at a question that Discord has no answer to, some seconds; then the next connection asks
 _REMEMBERED_EDITS = 1000
 
 

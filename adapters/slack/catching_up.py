@@ -1,6 +1,8 @@
 """What was said while nobody listened: which channels and threads are read again, and from when on. Knows no SDK."""
 
+import asyncio
 import logging
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
@@ -28,6 +30,7 @@ class Behind:
 
     def __init__(self) -> None:
         self._since: dict[Place, str] = {}
+        self._wanted: OrderedDict[str, asyncio.Event] = OrderedDict()
 
     def note(self, seen: Sequence[Seen], *, horizon: datetime) -> None:
         """Take in how far the store has come. A place that was not read since it was noted stays as far behind as it was."""
@@ -51,7 +54,9 @@ class Behind:
 
         A place is done once its messages were taken. One that is gone, or that we may not read, is left out.
         """
-        for place, after in list(self._since.items()):
+        while self._since:
+            place = self._next()
+            after = self._since[place]
             try:
                 messages = await messages_since(place, after, ask, clock)
                 for thread in self._opened(place, messages):
@@ -62,6 +67,22 @@ class Behind:
             if messages:
                 yield deliveries(messages, place[0], team=team)
             self._since.pop(place, None)
+            if not self.is_behind(place[0]) and (wanted := self._wanted.pop(place[0], None)) is not None:
+                wanted.set()
+
+    def is_behind(self, channel: str) -> bool:
+        """Tell whether a channel, or a thread of it, has to be read again."""
+        return any(place[0] == channel for place in self._since)
+
+    async def until_read(self, channel: str) -> None:
+        """Wait until a channel and its threads are read; they are read before any other."""
+        if self.is_behind(channel):
+            await self._wanted.setdefault(channel, asyncio.Event()).wait()
+
+    def _next(self) -> Place:
+        """Return the place to read next: of a channel that somebody waits for, else the one that was noted first."""
+        wanted = next((place for channel in self._wanted for place in self._since if place[0] == channel), None)
+        return wanted or next(iter(self._since))
 
     def _opened(self, place: Place, messages: Sequence[Payload]) -> list[str]:
         """Return the threads that hang on messages which nobody has heard, so that nobody knows them."""

@@ -5,7 +5,7 @@ import logging
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Sequence
 from datetime import timedelta
-from typing import Protocol
+from typing import Any, Protocol
 
 from adapters.base import Clock, DeadLetter, Event, Inbound, Receive
 from adapters.errors import AdapterError, Transient
@@ -17,11 +17,12 @@ from adapters.slack.calls import Call, channels_call
 from adapters.slack.catching_up import Behind, Place, deliveries, messages_since, pages, reading_list
 from adapters.slack.content import Me
 from adapters.slack.directory import Directory
-from adapters.tasks import until_one_ends
+from adapters.tasks import at_most, until_one_ends
 
 log = logging.getLogger(__name__)
 
 CATCH_UP = timedelta(hours=24)  # what is older than this when we come back is not read any more
+HOLD_SECONDS = 10.0  # how long what is said now waits for what was missed before it
 CHECK_SECONDS = 1.0  # between two looks at whether the socket still answers
 QUIET_SECONDS = 600.0  # after which we look whether there is nothing to hear, or whether we are deaf
 LATE = timedelta(seconds=60)  # what has not come by then does not come
@@ -105,7 +106,16 @@ class Listener:
             self._removed.set_exception(refusals.removed(removal))
         if "command" in body:
             body = {**body, "received_ts": translate.ts_of(self._clock.now())}
+        await self._until_read(translate.event_in(body).get("channel"))
         await self._offer(body)
+
+    async def _until_read(self, channel: Any) -> None:
+        """Let what was missed in a channel come before what is said there now.
+
+        Else a crash in between would hide it: what the store says about how far we are must not count what came later.
+        """
+        if isinstance(channel, str) and self._behind.is_behind(channel):
+            await at_most(self._clock, HOLD_SECONDS, self._behind.until_read(channel))
 
     async def _offer(self, *bodies: Payload) -> None:
         for body in bodies:

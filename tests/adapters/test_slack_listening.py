@@ -17,7 +17,7 @@ from adapters.slack.calls import Call
 from adapters.slack.catching_up import MOST_PAGES, Behind, reading_list
 from adapters.slack.content import Me
 from adapters.slack.directory import Card, Directory
-from adapters.slack.listening import PROBED_PLACES, QUIET_SECONDS, Listener
+from adapters.slack.listening import HOLD_SECONDS, PROBED_PLACES, QUIET_SECONDS, Listener
 from adapters.slack.translate import ts_of
 from memory.testing import FakeClock
 
@@ -505,6 +505,43 @@ async def test_what_one_run_did_not_read_the_next_one_does_though_newer_messages
     house.seen = [Seen("C1", None, ts(-10))]
     async with house.running():
         assert "missed" in await house.store.texts(1)
+
+
+async def test_what_was_missed_in_a_channel_comes_before_what_is_said_there_now_and_is_read_next(house: House) -> None:
+    others = [f"C{number}" for number in range(2, 40)]
+    house.seen = [Seen(channel, None, ts(-600)) for channel in ("C1", *others)]
+    house.slack.history = {channel: [message(f"missed in {channel}", -300)] for channel in ("C1", *others)}
+
+    async with house.running() as (listener, _):
+        await listener.hear(body("now", channel="C39"))
+        texts = await house.store.texts(len(others) + 2)
+
+    assert texts.index("missed in C39") < texts.index("now") < 6
+
+
+async def test_what_is_said_now_waits_only_so_long_for_what_slack_does_not_tell(house: House) -> None:
+    house.seen = [Seen("C1", None, ts(-600))]
+    house.slack.failures = [Rejected("missing_scope"), Transient("not now", retry_after_seconds=3_600)]
+
+    async with house.running() as (listener, _):
+        hearing = asyncio.create_task(listener.hear(body("now")))
+        await house.until(lambda: house.clock.sleeping == 2)
+        assert not hearing.done()
+        house.clock.advance(HOLD_SECONDS)
+        await hearing
+
+    assert await house.store.texts() == ["now"]
+
+
+async def test_a_slash_command_waits_for_nothing_that_was_missed(house: House) -> None:
+    house.seen = [Seen("C1", None, ts(-600))]
+    house.slack.failures = [Rejected("missing_scope"), Transient("not now", retry_after_seconds=3_600)]
+    command = {"command": "/scrubjay", "text": "status", "channel_id": "C1", "user_id": "U1", "trigger_id": "1.2.3"}
+
+    async with house.running() as (listener, _):
+        await listener.hear(command)
+
+    assert await house.store.texts() == ["/scrubjay status"]
 
 
 async def test_a_channel_where_very_much_was_said_is_not_read_for_ever(
