@@ -14,7 +14,7 @@ from gateway.typed import Mistake
 # Markdown and colours cost a tenth of a second at start; a help page does without.
 cli = typer.Typer(
     name="scrubjay",
-    help="Message your agents on Telegram or in this terminal; what they remember is Markdown that you can read.",
+    help="Message your agents on Telegram, Discord, Slack or here; what they remember is Markdown that you can read.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,

@@ -3,7 +3,7 @@
 import json
 import re
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,6 +12,7 @@ from agents.workspace import create_workspace
 from gateway.config import Config, load_config
 from gateway.errors import AlreadyThere, ConfigInvalid, GatewayError
 from gateway.home import CONFIG_NAME, DEFAULT_HOME, Home
+from gateway.offers import OFFERS, channels, chosen_of, steps
 from memory.clock import zone_named
 from memory.errors import UnknownZone
 
@@ -33,28 +34,9 @@ agents:
       name: claude-sonnet-5-5
       api_key: ${{ANTHROPIC_API_KEY:-}}   # empty: the built-in demo model answers
 
-{telegram}"""
-
-_TELEGRAM_HEAD = (
-    "# Telegram: write /newbot to @BotFather, and put the token into the environment as TELEGRAM_BOT_TOKEN.\n"
-)
-_TELEGRAM_LATER = "# Then take the `# ` from the lines below.\n"
-_TELEGRAM = """\
-channels:
-  telegram:
-    accounts:
-      personal:
-        token: ${TELEGRAM_BOT_TOKEN}
-        # Write to the bot; it tells you a code. Then type: scrubjay pair approve CODE --owner
-        private: {policy: pairing}
-        # Mention the bot in a group; it tells you the id to list here. Then start it again.
-        # groups: {policy: allowlist, allow: ["-1001234567890"]}
-"""
+{channels}"""
 
 _PLAIN = re.compile(r"[A-Za-z./~][\w./~+-]*", re.ASCII)
-_YES = frozenset({"y", "yes"})
-_NO = frozenset({"n", "no", ""})
-_CHECKED_WITHOUT_TOKEN = {"TELEGRAM_BOT_TOKEN": "1:not-known-while-the-file-is-made"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +44,13 @@ class _Answers:
     agent: str
     zone: str
     workspace: str
-    telegram: bool = False
+    platforms: Sequence[str] = ()
 
     @property
     def text(self) -> str:
         """The configuration file that these answers make."""
-        telegram = _TELEGRAM_HEAD + (_TELEGRAM if self.telegram else _TELEGRAM_LATER + _commented(_TELEGRAM))
         agent, zone, workspace = (_scalar(value) for value in (self.agent, self.zone, self.workspace))
-        return _FILE.format(agent=agent, zone=zone, workspace=workspace, telegram=telegram)
+        return _FILE.format(agent=agent, zone=zone, workspace=workspace, channels=channels(self.platforms))
 
 
 def initialise(home: Home, environment: Mapping[str, str], *, ask: Ask | None, tell: Tell) -> list[str]:
@@ -120,10 +101,10 @@ def _asked(answers: _Answers, home: Home, environment: Mapping[str, str], ask: A
     answers = settle("Your time zone", answers.zone, lambda zone: replace(answers, zone=zone))
     question = f"Folder for what it remembers, relative to {home.root}"
     answers = settle(question, answers.workspace, lambda folder: replace(answers, workspace=folder))
-    question = "Do you have a Telegram bot for it, or want to make one now? yes/no"
-    while (said := ask(question, "no").strip().lower()) not in _YES | _NO:
-        question = "Please answer yes or no. Do you have a Telegram bot for it, or want to make one now?"
-    return replace(answers, telegram=said in _YES)
+    question = f"Platforms to connect it to ({', '.join(OFFERS)}; several with commas between, or none)"
+    while (platforms := chosen_of(ask(question, "none"))) is None:
+        tell(f"Please name {', '.join(OFFERS)}, or none")
+    return replace(answers, platforms=platforms)
 
 
 def _checked(answers: _Answers, home: Home, environment: Mapping[str, str]) -> Config:
@@ -131,7 +112,8 @@ def _checked(answers: _Answers, home: Home, environment: Mapping[str, str]) -> C
     with TemporaryDirectory() as folder:
         path = Path(folder) / CONFIG_NAME
         path.write_text(answers.text, encoding="utf-8")
-        return load_config(path, environment={**_CHECKED_WITHOUT_TOKEN, **environment}, home=home.root)
+        tokens = {name: value for offer in OFFERS.values() for name, value in offer.variables.items()}
+        return load_config(path, environment={**tokens, **environment}, home=home.root)
 
 
 def _made(workspace: Path) -> str:
@@ -147,14 +129,13 @@ def _next_steps(home: Home, answers: _Answers, environment: Mapping[str, str]) -
     lines = []
     if not environment.get("ANTHROPIC_API_KEY"):
         lines.append("The demo model answers until ANTHROPIC_API_KEY is in the environment.")
-    if not answers.telegram:
+    if not answers.platforms:
         return [*lines, f"Next: `scrubjay chat{at}` talks to your agent in this terminal."]
     first = "Next"
-    if not environment.get("TELEGRAM_BOT_TOKEN"):
+    if left := steps(answers.platforms, environment):
         first = "Then"
-        lines.append("Next: write /newbot to @BotFather, and put the token into the environment:")
-        lines.append("      `export TELEGRAM_BOT_TOKEN=…`")
-    lines.append(f"{first}: `scrubjay run{at}` connects the bot. Write to it, and it tells you a code.")
+        lines += ["Next, put the tokens of its bots into the environment.", *left]
+    lines.append(f"{first}: `scrubjay run{at}` connects it. Write to a bot, and it tells you a code.")
     lines.append(f"Then: `scrubjay pair approve CODE --owner{at}` makes it yours.")
     return lines
 
@@ -167,10 +148,6 @@ def _scalar(value: str) -> str:
     """Return a value as YAML reads it back: quoted where it could be anything but plain text."""
     words = {"yes", "no", "on", "off", "true", "false", "null", "y", "n", "~"}
     return value if _PLAIN.fullmatch(value) and value.lower() not in words else json.dumps(value, ensure_ascii=False)
-
-
-def _commented(text: str) -> str:
-    return "".join(f"# {line}\n" for line in text.splitlines())
 
 
 def _host_zone() -> str:

@@ -131,16 +131,30 @@ def test_markup_that_comes_again_every_few_words_is_never_torn(target: Target, m
         assert shown(parts).replace(">", "") == shown([source]).replace(">", "")
 
 
-@targets
-@pytest.mark.parametrize(
-    ("item", "begins"), [("13. ```\n    code\n    ```", "code"), ("13. text", "13. text"), ("0. text", "0. text")]
-)
-def test_an_item_after_one_that_was_cut_is_still_an_item(target: Target, item: str, begins: str) -> None:
-    parts = split("12. " + "words of an item that is cut " * 3 + "\n" + item, 64, target.measure)
+TAIL = "words of an item that is cut " * 3
+CUT_ITEMS = [f"12. {TAIL}", f"12. ## {TAIL}", f"12. <div>\n    {TAIL}", f"12. ```\n    {TAIL}"]
 
-    last = read(parts[-1].text)
-    assert begins in last.text.split("\n")
-    assert ("code" not in item) or [last.text[span.start : span.end] for span in last.spans] == ["code"]
+
+@targets
+@pytest.mark.parametrize("quote", ["", "> "])
+@pytest.mark.parametrize("first", CUT_ITEMS, ids=["text", "heading", "html", "open fence"])
+@pytest.mark.parametrize("second", ["13. ```\n    code\n    ```", "13. next", "0. next"])
+def test_an_item_after_one_that_was_cut_is_still_an_item(target: Target, first: str, second: str, quote: str) -> None:
+    source = "\n".join(quote + line for line in f"{first}\n{second}".split("\n"))
+    last = read(split(source, 64, target.measure)[-1].text)
+
+    code = [last.text[span.start : span.end] for span in last.spans if span.kind == "pre"]
+    assert last.text.split("\n")[-1] in ("code", "13. next", "0. next")
+    assert "next" not in "".join(code)
+    assert ("code" in code) == ("code" in second)
+
+
+@targets
+def test_what_follows_a_marker_that_is_reopened_is_not_taken_for_more_of_it(target: Target) -> None:
+    source = "~~~" + "info~~ " * 20 + "\n" + "code\n" * 20 + "~~~\nafter"
+    for limit in range(16, 40):
+        parts = [part.text for part in split(source, limit, target.measure)]
+        assert "after" not in code_in(parts), limit
 
 
 @targets

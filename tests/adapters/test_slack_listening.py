@@ -393,6 +393,16 @@ async def test_a_socket_that_does_not_answer_any_more_ends_the_run_and_gives_no_
     assert house.alive == signs
 
 
+async def test_a_socket_that_is_open_and_does_not_answer_ends_the_run(house: House) -> None:
+    async with house.running() as (_, task):
+        house.slack.sockets[0].connected = False
+
+        with pytest.raises(Transient):
+            async with asyncio.timeout(10):
+                await task
+    assert house.slack.sockets[0].closed
+
+
 async def test_a_socket_that_cannot_be_opened_ends_the_run_as_it_failed(house: House) -> None:
     house.slack.refuse_sockets = Transient("no hello")
 

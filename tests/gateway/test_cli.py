@@ -32,6 +32,12 @@ from scrubjay import __version__
 SCRUBJAY = str(Path(sys.executable).parent / "scrubjay")
 PATIENCE_SECONDS = 60
 TOKEN = "123456:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw"
+TOKENS = {
+    "TELEGRAM_BOT_TOKEN": TOKEN,
+    "DISCORD_BOT_TOKEN": "not.a.token",
+    "SLACK_BOT_TOKEN": "xoxb-1",
+    "SLACK_APP_TOKEN": "xapp-1",
+}
 COMMANDS = (
     (),
     ("init",),
@@ -195,19 +201,20 @@ def test_what_init_wrote_is_sound_and_has_what_a_newcomer_needs(machine: Machine
     assert checked.stdout.startswith(f"sound: {machine.home.config}\nagent main: demo model, ")
 
 
-def test_the_telegram_lines_of_init_work_once_uncommented(machine: Machine) -> None:
+def test_the_lines_of_every_platform_work_once_uncommented(machine: Machine) -> None:
     machine.run("init", "--yes")
     head, mark, lines = machine.home.config.read_text(encoding="utf-8").partition("# channels:")
     uncommented = "".join(line.removeprefix("# ") for line in (mark + lines).splitlines(keepends=True))
     machine.home.config.write_text(head + uncommented, encoding="utf-8")
 
     assert machine.run("check-config").returncode == 2
-    checked = machine.run("check-config", TELEGRAM_BOT_TOKEN=TOKEN)
+    checked = machine.run("check-config", **TOKENS)
     assert (checked.returncode, checked.stderr) == (0, "")
-    assert "account telegram/personal: private pairing, groups allowlist\n" in checked.stdout
+    for account in ("telegram/personal", "discord/community", "slack/work"):
+        assert f"account {account}: private pairing, groups allowlist\n" in checked.stdout
 
 
-def test_the_groups_line_of_init_works_once_uncommented(machine: Machine) -> None:
+def test_the_groups_lines_of_init_work_once_uncommented(machine: Machine) -> None:
     machine.run("init", "--yes")
     lines = machine.home.config.read_text(encoding="utf-8").partition("# channels:")
     text = lines[0] + "".join(
@@ -216,9 +223,11 @@ def test_the_groups_line_of_init_works_once_uncommented(machine: Machine) -> Non
     )
     machine.home.config.write_text(text, encoding="utf-8")
 
-    config = load_config(machine.home.config, environment={"TELEGRAM_BOT_TOKEN": TOKEN}, home=machine.home.root)
+    channels = load_config(machine.home.config, environment=TOKENS, home=machine.home.root).channels
 
-    assert config.channels.telegram.accounts["personal"].groups.allow == ("-1001234567890",)
+    assert channels.telegram.accounts["personal"].groups.allow == ("-1001234567890",)
+    assert channels.discord.accounts["community"].groups.allow == ("guild:123456789012345678",)
+    assert channels.slack.accounts["work"].groups.allow == ("C0123456789",)
 
 
 def test_init_overwrites_nothing(machine: Machine) -> None:
@@ -244,7 +253,7 @@ def test_init_says_plainly_that_there_is_nobody_to_ask(machine: Machine) -> None
 
 
 def test_init_asks_in_a_terminal_and_asks_again_where_an_answer_cannot_be(machine: Machine) -> None:
-    answers = ("My Agent", "jay", "Berlin", "America/Lima", "state/x", "notes: mine #1", "yes")
+    answers = ("My Agent", "jay", "Berlin", "America/Lima", "state/x", "notes: mine #1", "irc", "slack, telegram")
 
     code, out, err = on_a_terminal(machine, "init", answers=answers)
 
@@ -253,11 +262,14 @@ def test_init_asks_in_a_terminal_and_asks_again_where_an_answer_cannot_be(machin
     assert "An agent's id must have 1 to 32 characters of a-z, 0-9, - and _" in err
     assert 'Unknown time zone "Berlin"; use a name such as "Europe/Berlin".' in err
     assert "An agent must not reach the gateway's own files" in err
-    assert "`export TELEGRAM_BOT_TOKEN=…`" in out
-    config = load_config(machine.home.config, environment={"TELEGRAM_BOT_TOKEN": TOKEN}, home=machine.home.root)
+    assert "Please name telegram, discord, slack, or none" in err
+    for name in ("TELEGRAM_BOT_TOKEN", "SLACK_BOT_TOKEN", "SLACK_APP_TOKEN"):
+        assert f"`export {name}=…`" in out
+    config = load_config(machine.home.config, environment=TOKENS, home=machine.home.root)
     assert (config.default_agent, config.timezone) == ("jay", "America/Lima")
     assert config.agents["jay"].workspace == machine.home.root / "notes: mine #1"
-    assert list(config.channels.telegram.accounts) == ["personal"]
+    accounts = {platform: list(found) for platform, found in config.channels.by_platform.items()}
+    assert accounts == {"telegram": ["personal"], "discord": [], "slack": ["work"]}
 
 
 def test_init_leaves_nothing_behind_when_it_is_broken_off(machine: Machine) -> None:
@@ -283,7 +295,7 @@ def test_init_names_another_home_in_the_next_steps(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["1", "true", "0x1f", "no", "a-b_c"])
 def test_init_writes_every_name_so_that_it_is_read_back(tmp_path: Path, name: str) -> None:
     home = Home(tmp_path / "home")
-    answers = iter((name, "UTC", f"a {name}: b", "no"))
+    answers = iter((name, "UTC", f"a {name}: b", ""))
 
     initialise(home, {}, ask=lambda question, default: next(answers), tell=lambda _: None)
 
