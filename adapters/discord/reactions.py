@@ -2,10 +2,12 @@
 
 import logging
 from collections import OrderedDict
+from datetime import datetime
 
 from adapters.base import Activity
 from adapters.discord import calls
 from adapters.discord.connection import Connection
+from adapters.discord.translate import time_of
 from adapters.errors import Rejected
 
 log = logging.getLogger(__name__)
@@ -14,10 +16,14 @@ _REMEMBERED = 1_000
 
 
 class Reactions:
-    """The signs of one connection. Private chats show that we are typing, which is enough where nobody else writes."""
+    """The signs of one connection. Private chats show that we are typing, which is enough where nobody else writes.
 
-    def __init__(self, connection: Connection) -> None:
+    Messages from before it `began` may carry the sign from an earlier connection, or from another process.
+    """
+
+    def __init__(self, connection: Connection, *, began: datetime) -> None:
         self._connection = connection
+        self._began = began
         self._signed: OrderedDict[tuple[str, str], None] = OrderedDict()
         self._without: set[str] = set()
 
@@ -27,16 +33,19 @@ class Reactions:
         working = activity.phase == "working"
         for message in activity.message_ids:
             key = (channel, message)
-            if not message.isdecimal() or channel in self._without or (key in self._signed) == working:
+            if not message.isdecimal() or channel in self._without:
                 continue
-            if working and (await self._connection.place(channel)).private:
+            signed = key in self._signed or (not working and time_of(message) < self._began)
+            if signed == working:
+                continue
+            if (await self._connection.place(channel)).private:
                 return
             self._note(key, working=working)
             await self._ask(channel, message, working=working)
 
     def _note(self, key: tuple[str, str], *, working: bool) -> None:
         if not working:
-            del self._signed[key]
+            self._signed.pop(key, None)
             return
         self._signed[key] = None
         if len(self._signed) > _REMEMBERED:

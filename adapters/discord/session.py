@@ -27,7 +27,7 @@ class Session:
         self.connection = connection
         self.commands = SlashCommands(account, connection, clock)
         self.presses = Presses(account, connection)
-        self.reactions = Reactions(connection)
+        self.reactions = Reactions(connection, began=clock.now())
         self._listener = Listener(account, connection, last_seen, clock)
         self._receive = receive
         self._tasks: set[asyncio.Task[None]] = set()

@@ -31,7 +31,7 @@ from adapters.slack.client import GREETING_SECONDS, Client, HttpAnswer
 from adapters.slack.directory import Card, Directory
 from adapters.slack.listening import Listener
 from adapters.slack.streams import Streams
-from adapters.slack.translate import is_message_id, ts_of
+from adapters.slack.translate import instant, is_message_id, ts_of
 
 if TYPE_CHECKING:
     from adapters.slack.content import Me
@@ -81,6 +81,7 @@ class SlackAdapter:
         self._me: Me | None = None
         self._without_reactions: set[str] = set()  # channels in which we may not react
         self._reacted: OrderedDict[tuple[str, str], None] = OrderedDict()
+        self._began = clock.now()
 
     async def run(self, receive: Receive, ready: Callable[[Ready], None], menu: Sequence[MenuEntry]) -> None:
         """Listen until cancelled. Raises `Transient` when Slack cannot be reached, `Unauthorized` for a dead token."""
@@ -197,20 +198,30 @@ class SlackAdapter:
         return await self._client.download(file, max_bytes)
 
     async def show(self, activity: Activity) -> None:
-        """Put eyes on the messages that are worked on, and take them off in the end. Raises `Transient` for a flood only."""
+        """Put eyes on the messages that are worked on, and take them off in the end. Raises `Transient` for a flood only.
+
+        Messages from before our start may have them from another process.
+        """
         working = activity.phase == "working"
         for message_id in filter(is_message_id, activity.message_ids):
             message = activity.chat.id, message_id
-            if activity.chat.id in self._without_reactions or (working and message in self._reacted):
+            has_eyes = message in self._reacted or (not working and instant(message_id) < self._began)
+            if activity.chat.id in self._without_reactions or has_eyes == working:
                 continue
             await self._react(activity.chat, message_id, shown=working)
-            self._reacted[message] = None
-            if len(self._reacted) > REMEMBERED_REACTIONS:
-                self._reacted.popitem(last=False)
+            self._note_reaction(message, shown=working)
 
     async def close(self) -> None:
         """Release the connections."""
         await self._client.close()
+
+    def _note_reaction(self, message: tuple[str, str], *, shown: bool) -> None:
+        if not shown:
+            self._reacted.pop(message, None)
+            return
+        self._reacted[message] = None
+        if len(self._reacted) > REMEMBERED_REACTIONS:
+            self._reacted.popitem(last=False)
 
     async def _react(self, chat: Chat, message_id: str, *, shown: bool) -> None:
         try:

@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from adapters.base import Chat, Event, Inbound, Outbound, Purpose
+from adapters.base import Activity, Chat, Event, Inbound, Outbound, Purpose
 from adapters.discord import translate
 from adapters.discord.calls import Call
 from adapters.discord.catching_up import gaps
@@ -16,6 +16,7 @@ from adapters.discord.deferrals import Deferrals
 from adapters.discord.files import reference
 from adapters.discord.listening import ATTEMPTS, SIDE_BY_SIDE, Dispatch, Listener
 from adapters.discord.mentions import Me
+from adapters.discord.reactions import Reactions
 from adapters.discord.refusals import Purpose as Wanted
 from adapters.discord.session import Session
 from adapters.discord.translate import Place
@@ -333,3 +334,13 @@ def test_a_reference_that_is_none_of_discords_is_rejected() -> None:
     assert reference("1/2/3 https://cdn/x").attachment == "3"
     with pytest.raises(Rejected):
         reference("file1")
+
+
+async def test_the_sign_of_work_is_taken_from_what_is_older_than_the_connection_and_put_by_nobody_here() -> None:
+    server, began = Server(), datetime(2026, 1, 26, 12, 0, tzinfo=UTC)
+    before, since = (str(translate.snowflake_at(began + timedelta(seconds=seconds))) for seconds in (-60, 60))
+    reactions = Reactions(server, began=began)
+
+    await reactions.show(Activity(Chat("discord", "main", "500"), (before, since), "done"))
+
+    assert [(call.method, call.parameters["message_id"]) for call in server.asked] == [("DELETE", before)]

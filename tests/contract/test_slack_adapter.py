@@ -439,6 +439,18 @@ async def test_eyes_are_on_a_message_while_it_is_worked_on(slack: Workspace, ada
     assert len(await slack.calls("reactions.add")) == 1
 
 
+@pytest.mark.parametrize(("began", "removals"), [(timedelta(hours=-1), 0), (timedelta(hours=1), 1)])
+async def test_eyes_that_were_not_put_are_taken_off_what_is_older_than_we_are_alone(
+    slack: Workspace, began: timedelta, removals: int
+) -> None:
+    ts = await slack.say("hello")
+
+    async with opened(slack, FakeClock(datetime.now(UTC) + began)) as adapter:
+        await adapter.show(Activity(general(slack), (ts,), "done"))
+
+    assert len(await slack.calls("reactions.remove")) == removals
+
+
 async def test_without_the_scope_for_it_no_sign_is_tried_twice(server: SlackServer, clock: FakeClock) -> None:
     slack = await server.workspace(scopes=("chat:write",))
     first, second = await slack.say("one"), await slack.say("two")
