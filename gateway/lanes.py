@@ -142,8 +142,9 @@ class Lanes:
         if lane is None:
             return Stopped(False, ())
         waiting = tuple(lane.take(item for item in lane.waiting if item.seq < before))
-        earlier = lane.control is not None and lane.control.items[0].seq < before
-        return Stopped(earlier and self._cut(lane), waiting)
+        control = lane.control
+        stoppable = control is not None and not control.stopped and control.items[0].seq < before
+        return Stopped(stoppable and self._cut(lane), waiting)
 
     def is_free(self, key: str) -> bool:
         """Tell whether nothing runs or waits in a session's lane, so that a message's turn would begin at once."""
