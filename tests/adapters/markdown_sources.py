@@ -161,7 +161,7 @@ def _container(marker: str, blocks: list[list[str]], loose: bool) -> list[str]:
     for number, block in enumerate(blocks):
         item = marker.replace("12", str(12 + number)).replace("1)", f"{1 + number})")
         out += [(margin if line else item) + text for line, text in enumerate(block)]
-        out += [margin.rstrip()] if loose else []
+        out += [margin.rstrip()] if loose or margin == marker else []  # else a list would be text of what is above it
     return out
 
 

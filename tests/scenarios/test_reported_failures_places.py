@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from adapters.testing import FakeAdapter
+from adapters.testing import NOON, FakeAdapter
 from agents.testing import ScriptedModel
 from gateway.config import load_config
 from gateway.errors import ConfigInvalid
+from memory.testing import FakeClock
 from tests.scenarios.conftest import OWNER, House
 
 ACCOUNTS = {
@@ -65,3 +66,24 @@ async def test_an_edit_that_changes_no_word_is_not_noted_as_one(house: House, ch
 
     assert "edited too late" not in house.transcript()
     assert len(chat.sent) == 2
+
+
+@pytest.mark.parametrize("seconds", [0.5, 300.5, 3_600.0])
+async def test_a_message_that_is_delivered_again_is_answered_once_however_late_and_after_a_restart(
+    house: House, chat: FakeAdapter, seconds: float
+) -> None:
+    clock, model = FakeClock(NOON), ScriptedModel()
+    async with house.open(chat, model=model, clock=clock):
+        hello = chat.say("hello", chat_id=OWNER, sender=OWNER)
+        await chat.heard()
+        clock.advance(seconds)
+        chat.say("hello", chat_id=OWNER, sender=OWNER, message_id=hello.id)
+        chat.say("barrier", chat_id=OWNER, sender=OWNER)
+        assert (await chat.heard()).text == "BARRIER"
+
+    again = FakeAdapter(platform="telegram", account="main")
+    async with house.open(again, model=model, clock=clock):
+        again.say("hello", chat_id=OWNER, sender=OWNER, message_id=hello.id)
+        again.say("are you there?", chat_id=OWNER, sender=OWNER)
+        assert (await again.heard()).text == "ARE YOU THERE?"
+    assert len(model.requests) == 3
