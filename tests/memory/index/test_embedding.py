@@ -117,6 +117,7 @@ async def test_an_embedder_that_is_down_is_waited_for_longer_each_time(notes: No
             await clock.asked_for(seconds)
             clock.advance(seconds)
         await clock.asked_for(40.0)
+        await until(lambda: notes.paths() == ["a.md"])
         answer = await memory.search("zebra", OWNERS)
         assert [result.path for result in answer.results] == ["a.md"]
         assert answer.degraded is not None and DOWN in answer.degraded

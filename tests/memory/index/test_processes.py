@@ -86,7 +86,7 @@ async def test_two_processes_on_one_index_both_end_well(notes: Notes) -> None:
             notes.write(f"memory/{n}.md", f"- giraffe number {n}\n")
             notes.remove(f"memory/{15 + n}.md")
             status = await memory.index()
-            assert status.degraded is None
+            assert status.degraded is None or status.pending  # the other one may have begun a file anew
             assert f"memory/{n}.md" in await found(memory, "giraffe")
         first = await said(process)
         assert first.endswith("None")
