@@ -4,8 +4,6 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
-from adapters.base import Clock
-
 
 async def until_one_ends(*works: Coroutine[Any, Any, None]) -> None:
     """Run works side by side until one of them ends, and end as it did."""
@@ -24,17 +22,6 @@ async def until_all_end(*works: Coroutine[Any, Any, None]) -> None:
     tasks = [asyncio.create_task(work) for work in works]
     try:
         await asyncio.gather(*tasks)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-
-async def at_most(clock: Clock, seconds: float, work: Coroutine[Any, Any, None]) -> None:
-    """Run a work until it ends, or until so many seconds have passed, which ends it."""
-    tasks = [asyncio.create_task(work), asyncio.create_task(clock.sleep(seconds))]
-    try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
         for task in tasks:
             task.cancel()

@@ -18,7 +18,7 @@ from gateway.tasks import Spawn
 from memory.clock import Clock
 from memory.errors import MemoryStoreError
 
-__all__ = ["DUPLICATE_MARK", "GIVE_UP_SECONDS", "Delivery"]
+__all__ = ["DUPLICATE_MARK", "Delivery"]
 
 log = logging.getLogger(__name__)
 

@@ -1,7 +1,6 @@
 """The sign on a message in a group that somebody works on it, set and taken away; a place that takes none is asked once."""
 
 import logging
-from collections import OrderedDict
 from datetime import datetime
 
 from adapters.base import Activity
@@ -9,10 +8,9 @@ from adapters.discord import calls
 from adapters.discord.connection import Connection
 from adapters.discord.translate import time_of
 from adapters.errors import Rejected
+from adapters.signs import Signs
 
 log = logging.getLogger(__name__)
-
-_REMEMBERED = 1_000
 
 
 class Reactions:
@@ -23,8 +21,7 @@ class Reactions:
 
     def __init__(self, connection: Connection, *, began: datetime) -> None:
         self._connection = connection
-        self._began = began
-        self._signed: OrderedDict[tuple[str, str], None] = OrderedDict()
+        self._signs = Signs(began=began)
         self._without: set[str] = set()
 
     async def show(self, activity: Activity) -> None:
@@ -35,21 +32,12 @@ class Reactions:
             key = (channel, message)
             if not message.isdecimal() or channel in self._without:
                 continue
-            signed = key in self._signed or (not working and time_of(message) < self._began)
-            if signed == working:
+            if not self._signs.is_due(key, working=working, sent_at=time_of(message)):
                 continue
             if (await self._connection.place(channel)).private:
                 return
-            self._note(key, working=working)
+            self._signs.note(key, working=working)
             await self._ask(channel, message, working=working)
-
-    def _note(self, key: tuple[str, str], *, working: bool) -> None:
-        if not working:
-            self._signed.pop(key, None)
-            return
-        self._signed[key] = None
-        if len(self._signed) > _REMEMBERED:
-            self._signed.popitem(last=False)
 
     async def _ask(self, channel: str, message: str, *, working: bool) -> None:
         try:

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
@@ -25,6 +24,7 @@ from adapters.errors import AdapterError, Rejected, Transient, Unauthorized, Unk
 from adapters.files import check_size
 from adapters.masking import SecretMask
 from adapters.seen import LastSeen, nothing_seen
+from adapters.signs import Signs
 from adapters.slack import calls, drafts, files, readiness
 from adapters.slack.catching_up import Behind
 from adapters.slack.client import GREETING_SECONDS, Client, HttpAnswer
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-REMEMBERED_REACTIONS = 1_000
 CLOCKS_DIFFER = timedelta(minutes=2)  # ours and Slack's, at most
 
 
@@ -80,8 +79,7 @@ class SlackAdapter:
         self._streams = Streams(self._client.ask, clock, account=account)
         self._me: Me | None = None
         self._without_reactions: set[str] = set()  # channels in which we may not react
-        self._reacted: OrderedDict[tuple[str, str], None] = OrderedDict()
-        self._began = clock.now()
+        self._signs = Signs(began=clock.now())
 
     async def run(self, receive: Receive, ready: Callable[[Ready], None], menu: Sequence[MenuEntry]) -> None:
         """Listen until cancelled. Raises `Transient` when Slack cannot be reached, `Unauthorized` for a dead token."""
@@ -205,23 +203,15 @@ class SlackAdapter:
         working = activity.phase == "working"
         for message_id in filter(is_message_id, activity.message_ids):
             message = activity.chat.id, message_id
-            has_eyes = message in self._reacted or (not working and instant(message_id) < self._began)
-            if activity.chat.id in self._without_reactions or has_eyes == working:
+            due = self._signs.is_due(message, working=working, sent_at=instant(message_id))
+            if activity.chat.id in self._without_reactions or not due:
                 continue
             await self._react(activity.chat, message_id, shown=working)
-            self._note_reaction(message, shown=working)
+            self._signs.note(message, working=working)
 
     async def close(self) -> None:
         """Release the connections."""
         await self._client.close()
-
-    def _note_reaction(self, message: tuple[str, str], *, shown: bool) -> None:
-        if not shown:
-            self._reacted.pop(message, None)
-            return
-        self._reacted[message] = None
-        if len(self._reacted) > REMEMBERED_REACTIONS:
-            self._reacted.popitem(last=False)
 
     async def _react(self, chat: Chat, message_id: str, *, shown: bool) -> None:
         try:

@@ -17,7 +17,7 @@ from adapters.slack.calls import Call, channels_call
 from adapters.slack.catching_up import Behind, Place, deliveries, messages_since, pages, reading_list
 from adapters.slack.content import Me
 from adapters.slack.directory import Directory
-from adapters.tasks import at_most, until_one_ends
+from adapters.tasks import until_one_ends
 
 log = logging.getLogger(__name__)
 
@@ -115,7 +115,7 @@ class Listener:
         Else a crash in between would hide it: what the store says about how far we are must not count what came later.
         """
         if isinstance(channel, str) and self._behind.is_behind(channel):
-            await at_most(self._clock, HOLD_SECONDS, self._behind.until_read(channel))
+            await until_one_ends(self._behind.until_read(channel), self._clock.sleep(HOLD_SECONDS))
 
     async def _offer(self, *bodies: Payload) -> None:
         for body in bodies:

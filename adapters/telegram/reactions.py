@@ -1,18 +1,17 @@
 """Reactions: the sign on a message in a group that somebody works on it, and which messages carry it. Knows no SDK."""
 
 import logging
-from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
 
 from adapters.base import Activity, Chat
+from adapters.signs import Signs
 from adapters.telegram.refusals import reason_of
 from adapters.telegram.translate import chat_number
 
 log = logging.getLogger(__name__)
 
 SIGN = "👀"
-_REMEMBERED = 1_000
 
 
 class Reactions:
@@ -22,7 +21,7 @@ class Reactions:
     """
 
     def __init__(self) -> None:
-        self._signed: OrderedDict[tuple[str, str], None] = OrderedDict()
+        self._signs = Signs()
         self._without: set[str] = set()
 
     def due(self, activity: Activity) -> list[Mapping[str, Any]]:
@@ -35,14 +34,9 @@ class Reactions:
         requests: list[Mapping[str, Any]] = []
         for message_id in activity.message_ids:
             key, (bare, _, _) = (chat.id, message_id), message_id.partition("@")
-            if bare.isdecimal() and (key not in self._signed) == working:
-                if working:
-                    self._signed[key] = None
-                else:
-                    del self._signed[key]
+            if bare.isdecimal() and self._signs.is_due(key, working=working):
+                self._signs.note(key, working=working)
                 requests.append({"chat_id": number, "message_id": int(bare), "reaction": SIGN if working else None})
-        while len(self._signed) > _REMEMBERED:
-            self._signed.popitem(last=False)
         return requests
 
     def refused(self, chat: Chat, why: str) -> None:

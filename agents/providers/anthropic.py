@@ -16,6 +16,7 @@ from agents.providers.messages_refusals import BAD_ADDRESS, detail_of, masked, r
 from agents.providers.messages_request import body_of
 from agents.providers.messages_stream import StreamReader
 from memory.clock import Clock, retry_after
+from memory.opening import Opening
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic, AsyncStream
@@ -61,7 +62,7 @@ class AnthropicModel:
         self._clock = clock
         self._connect_seconds = connect_seconds
         self._read_seconds = read_seconds
-        self._opening: asyncio.Task[_Sdk] | None = None
+        self._opening = Opening(self._open, name=f"open model {name}")
         self._beginning = asyncio.Semaphore(_BEGUN_AT_ONCE)
         self._unanswered = 0
 
@@ -72,7 +73,7 @@ class AnthropicModel:
 
     async def preload(self) -> None:
         """Import the SDK in a thread, which takes seconds; `ModelUnusable` when `base_url` is no address."""
-        await self._opened()
+        await self._opening.get()
 
     async def respond(self, request: Request) -> AsyncGenerator[ModelEvent, None]:
         """Yield the answer's text as it comes and one `Response` last; raises `ModelError` leaves."""
@@ -80,7 +81,7 @@ class AnthropicModel:
         name = request.model or self._name
         reader = StreamReader(name)
         try:
-            sdk = await self._opened()
+            sdk = await self._opening.get()
             try:
                 stream = await self._begun(sdk, request)
                 try:
@@ -101,17 +102,7 @@ class AnthropicModel:
 
     async def close(self) -> None:
         """Release the connections; waits for an import that is under way."""
-        if self._opening is None:
-            return
-        await asyncio.wait([self._opening])
-        if self._opening.exception() is None:
-            await self._opening.result().client.close()
-
-    async def _opened(self) -> _Sdk:
-        if self._opening is None or (self._opening.done() and self._opening.exception() is not None):
-            self._opening = asyncio.create_task(asyncio.to_thread(self._open), name=f"open model {self._name}")
-        # Whoever waits may be stopped; the import goes on for the others.
-        return await asyncio.shield(self._opening)
+        await self._opening.close(lambda sdk: sdk.client.close())
 
     def _open(self) -> _Sdk:
         """Import the SDK and make the client, which reads certificates: both take their time, so a thread does it."""

@@ -1,6 +1,5 @@
 """Transcribers behind HTTP: any server that speaks OpenAI's `POST /audio/transcriptions`."""
 
-import asyncio
 import json
 import logging
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from agents.transcription import ending_of
 from memory.clock import Clock, retry_after, within
 from memory.embedders.http import name_of
 from memory.embedders.http_answers import endpoint, masked, said_in
+from memory.opening import Opening
 from memory.paths import well_formed
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class HttpTranscriber:
         self._language = language
         self._timeout_seconds = timeout_seconds
         self._connect_seconds = connect_seconds
-        self._opening: asyncio.Task[_Http] | None = None
+        self._opening = Opening(self._open, name="open transcriber")
 
     def __repr__(self) -> str:
         return f"<HttpTranscriber {self._model!r} at {self._where}>"
@@ -81,18 +81,14 @@ class HttpTranscriber:
 
     async def close(self) -> None:
         """Release the connections; waits for an import that is under way."""
-        if self._opening is None:
-            return
-        await asyncio.wait([self._opening])
-        if self._opening.exception() is None:
-            await self._opening.result().client.aclose()
+        await self._opening.close(lambda http: http.client.aclose())
 
     async def _patiently(self, recording: bytes) -> str:
         return await attempts(self._clock.sleep)(self._ask, recording)
 
     async def _ask(self, recording: bytes) -> str:
         """Send one request and return the text of its answer."""
-        http = await self._opened()
+        http = await self._opening.get()
         if self._url is None:
             raise NotTranscribed(f"{self._where} is no address; check media.transcriber.base_url")
         fields = {"model": self._model} | ({"language": self._language} if self._language else {})
@@ -120,11 +116,6 @@ class HttpTranscriber:
             return NotTranscribed(detail, reason=_UNREADABLE)
         what = "api_key" if status in (401, 403) else "base_url and model"
         return NotTranscribed(f"{detail}; check media.transcriber.{what}")
-
-    async def _opened(self) -> _Http:
-        if self._opening is None or (self._opening.done() and self._opening.exception() is not None):
-            self._opening = asyncio.create_task(asyncio.to_thread(self._open), name="open transcriber")
-        return await asyncio.shield(self._opening)  # whoever waits may be stopped; the import goes on for the others
 
     def _open(self) -> _Http:
         """Import the client and read certificates: both take their time, so a thread does it."""

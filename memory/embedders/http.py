@@ -14,6 +14,7 @@ from memory.embedders.batches import BatchSize, batches
 from memory.embedders.http_answers import Refused, Server, ServerFault, endpoint, failure, masked, vectors
 from memory.embedders.http_retry import attempts
 from memory.errors import EmbedderError, EmbedderUnavailable, EmbedderUnusable, TextRefused
+from memory.opening import Opening
 from memory.paths import well_formed
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class HttpEmbedder:
         self._query_seconds = query_seconds
         self._prefixes = _prefixes(model)
         self._turns: Mapping[Kind, asyncio.Lock] = {"query": asyncio.Lock(), "passage": asyncio.Lock()}
-        self._opening: asyncio.Task[_Http] | None = None
+        self._opening = Opening(self._open, name=f"open embedder {model}")
         self._closed = False
 
     def __repr__(self) -> str:
@@ -102,16 +103,12 @@ class HttpEmbedder:
     async def close(self) -> None:
         """Release the connections; may be called twice."""
         self._closed = True
-        if self._opening is None:
-            return
-        await asyncio.wait([self._opening])
-        if self._opening.exception() is None:
-            await self._opening.result().client.aclose()
+        await self._opening.close(lambda http: http.client.aclose())
 
     async def _in_turn(self, texts: Sequence[str], kind: Kind) -> "Vectors":
         async with self._turns[kind]:
             self._refuse_to_start(texts)
-            await self._opened()
+            await self._opening.get()
             import numpy as np
 
             prefix = self._prefixes[kind]
@@ -178,7 +175,7 @@ class HttpEmbedder:
         return rows
 
     async def _exchange(self, texts: Sequence[str]) -> tuple[int, Mapping[str, str], bytes]:
-        http = await self._opened()
+        http = await self._opening.get()
         assert self._url is not None
         fields: dict[str, Any] = {"model": self.model, "input": list(texts)}
         if self._asked_dimension is not None:
@@ -203,12 +200,6 @@ class HttpEmbedder:
             raise EmbedderUnavailable(
                 f"The embedding server at {self._server.where} did not answer within {seconds:g} seconds."
             ) from None
-
-    async def _opened(self) -> _Http:
-        if self._opening is None or (self._opening.done() and self._opening.exception() is not None):
-            self._opening = asyncio.create_task(asyncio.to_thread(self._open), name=f"open embedder {self.model}")
-        # Whoever waits may be cancelled; the import goes on for the others.
-        return await asyncio.shield(self._opening)
 
     def _open(self) -> _Http:
         """Import the client and numpy, and read certificates: all take their time, so a thread does it."""

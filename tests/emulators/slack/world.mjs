@@ -2,10 +2,11 @@
 // real client: deliveries over sockets or signed HTTP, mentions, slash commands, and how threads and histories behave.
 
 import crypto from 'node:crypto'
-import { EventEmitter } from 'node:events'
 import fs from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+
+import { Watched } from '../waiting.mjs'
 
 // Neither package lets its parts be imported by name, and `emulate` bundles each platform into a file of its own, under a
 // name that says nothing.
@@ -21,7 +22,7 @@ const APP = 'A0SCRUBJAY'
 const PEOPLE = { alice: 'U0ALICE', bob: 'U0BOB' }
 const BOT = { user: 'U0BOT', bot: 'B0BOT', name: 'jay' }
 
-export class World extends EventEmitter {
+export class World extends Watched {
   constructor(name, root, { scopes, events_url: eventsUrl = null }) {
     super()
     this.setMaxListeners(0)
@@ -215,29 +216,5 @@ export class World extends EventEmitter {
     })
     if (this.greets) socket.send(JSON.stringify({ type: 'hello', num_connections: this.sockets.length, connection_info: { app_id: APP } }))
     this.changed()
-  }
-
-  // ── waiting ──
-
-  changed() {
-    this.emit('changed')
-  }
-
-  // Resolve with what `look` returns as soon as `enough` says so; after `seconds`, with what is there.
-  until(look, enough, seconds) {
-    return new Promise((resolve) => {
-      const check = () => {
-        const seen = look()
-        if (enough(seen)) finish(seen)
-      }
-      const finish = (seen) => {
-        clearTimeout(timer)
-        this.off('changed', check)
-        resolve(seen)
-      }
-      const timer = setTimeout(() => finish(look()), seconds * 1000)
-      this.on('changed', check)
-      check()
-    })
   }
 }

@@ -4,8 +4,9 @@
 // package alone does not do for python-telegram-bot: it knows neither offsets nor edits, topics, files or faults, and
 // dates its messages in milliseconds. That part is ours, and so is the HTTP front; the package's own is not started.
 
-import { EventEmitter } from 'node:events'
 import { createRequire } from 'node:module'
+
+import { Watched } from '../waiting.mjs'
 
 const require = createRequire(new URL('../node/package.json', import.meta.url))
 const TelegramServer = require('telegram-test-api')
@@ -13,7 +14,7 @@ const TelegramServer = require('telegram-test-api')
 const KEEP_SECONDS = 3600
 const now = () => Math.floor(Date.now() / 1000)
 
-export class State extends EventEmitter {
+export class State extends Watched {
   constructor(bots) {
     super()
     this.setMaxListeners(0)
@@ -38,28 +39,6 @@ export class State extends EventEmitter {
       moved: new Map(), // old chat id → new chat id
       drafts: new Map(), // chat id → the draft that it shows
       presses: new Set(), // ids of presses that the bot has not answered
-    })
-  }
-
-  changed() {
-    this.emit('changed')
-  }
-
-  // Resolve with what `look` returns as soon as `enough` says so; after `seconds`, with what is there.
-  until(look, enough, seconds) {
-    return new Promise((resolve) => {
-      const check = () => {
-        const seen = look()
-        if (enough(seen)) finish(seen)
-      }
-      const finish = (seen) => {
-        clearTimeout(timer)
-        this.off('changed', check)
-        resolve(seen)
-      }
-      const timer = setTimeout(() => finish(look()), seconds * 1000)
-      this.on('changed', check)
-      check()
     })
   }
 
