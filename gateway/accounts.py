@@ -133,10 +133,14 @@ class Accounts:
             account.failures = 0
         account.failures += 1
         asked = error.retry_after_seconds if isinstance(error, Transient) else None
-        wait = min(FIRST_WAIT_SECONDS * 2.0 ** min(account.failures - 1, 10), LONGEST_WAIT_SECONDS)
-        return max(asked or 0.0, wait)
+        return max(asked or 0.0, wait_after(account.failures))
 
     async def close(self) -> None:
         """Release every connection."""
         for account in self._accounts.values():
             await account.adapter.close()
+
+
+def wait_after(failures: int) -> float:
+    """Return how many seconds to wait after so many failures in a row, at least one."""
+    return min(FIRST_WAIT_SECONDS * 2.0 ** min(failures - 1, 10), LONGEST_WAIT_SECONDS)

@@ -7,7 +7,7 @@ import socket
 from collections.abc import Sequence
 from typing import Literal, Protocol
 
-from gateway.accounts import FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS
+from gateway.accounts import wait_after
 from memory.clock import Clock
 
 log = logging.getLogger(__name__)
@@ -71,8 +71,8 @@ class Web:
             if reason != self.reason:
                 log.error("nothing comes in over HTTP: %s", reason, extra={"action": "not_listening"})
             self.state, self.reason = "waiting", reason
-            await self._clock.sleep(min(FIRST_WAIT_SECONDS * 2 ** min(failures, 10), LONGEST_WAIT_SECONDS))
             failures += 1
+            await self._clock.sleep(wait_after(failures))
 
 
 def address(host: str, port: int) -> str:
