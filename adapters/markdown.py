@@ -2,15 +2,15 @@
 
 import re
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, cast
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import unquote
 
 from adapters.grid import Side, grid
 from adapters.spans import Rendered, Span, SpanKind, SpanWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import MutableMapping, Sequence
 
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
@@ -50,12 +50,15 @@ def plain(markdown: str) -> str:
     return read(markdown).text
 
 
-def parse(markdown: str, *, blocks_only: bool = False) -> "list[Token] | None":
+def parse(
+    markdown: str, *, blocks_only: bool = False, found: "MutableMapping[str, Any] | None" = None
+) -> "list[Token] | None":
     """Return the parser's tokens; None when blocks are nested too deeply to be read whole.
 
-    With `blocks_only`, inline content is left as it was written, which takes half the time.
+    With `blocks_only`, inline content is left as it was written, which takes half the time. `found` is given what the
+    parser finds besides: under `references`, if there are any, the definitions of links by their labels.
     """
-    tokens = _parser(inline=not blocks_only).parse(_readable(markdown))
+    tokens = _parser(inline=not blocks_only).parse(_readable(markdown), {} if found is None else found)
     for token in tokens:
         if token.level >= _NEST_LIMIT - 1 and token.type in ("blockquote_open", "list_item_open"):
             return None
@@ -73,6 +76,8 @@ def _parser(*, inline: bool = True) -> "MarkdownIt":
     parser = MarkdownIt("commonmark", {"maxNesting": _NEST_LIMIT}).enable(["table", "strikethrough"])
     if not inline:
         parser.disable(["inline", "text_join"])
+    # Where a text is cut, the same links are read again and again, and a third of the time goes into their addresses.
+    parser.normalizeLink = lru_cache(maxsize=1024)(parser.normalizeLink)  # type: ignore[method-assign]
     parser.parse("ready")  # compiles its rules, which it does step by step at first use, unsafe where threads share it
     return parser
 

@@ -3,9 +3,11 @@
 import re
 from bisect import bisect_right
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from adapters.markdown import parse
+from adapters.numbering import Changes, Container, containers, numbers, signs
+from adapters.references import References
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -16,24 +18,10 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 _ITEM_MARKER = re.compile(r"[ \t]*(?:[-+*]|\d{1,9}[.)])(?:[ \t]{1,4}(?=[^ \t\r\n])|[ \t]?)")
 _QUOTE_MARKER = re.compile(r"[ \t]*> ?")
 _NOT_MARGIN = re.compile(r"[^>\t]")
-_CONTAINERS = {"blockquote_open": "quote", "list_item_open": "item"}
 _CODE = ("fence", "code_block")
 _LEAVES = frozenset({"paragraph_open", "heading_open", "html_block", "hr", "table_open", *_CODE})
 _GOES_ON = ("paragraph_open", "heading_open", "html_block")  # and of a heading, what follows a cut in it
 _BLOCKS = _LEAVES | {"blockquote_open", "list_item_open", "bullet_list_open", "ordered_list_open"}
-
-
-@dataclass(slots=True, eq=False)
-class _Container:
-    """A block quote or a list item: its first line, and for an item the width of its margin in characters.
-
-    `is_first`: not an item that is numbered other than 1.
-    """
-
-    kind: str
-    first: int
-    is_first: bool = True
-    width: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,13 +52,15 @@ class Outline:
         self._starts = [match.start() for match in _LINE.finditer(source)]
         lines = len(self._starts)
         self._starts.append(len(source))
-        self._containers: list[_Container] = []
+        self._containers: list[Container] = []
         self._chains: list[tuple[int, ...]] = [()] * lines
         self._margins: list[tuple[int, ...]] = [()] * lines
         self._leaves: list[Leaf | None] = [None] * lines
-        tokens = parse(source, blocks_only=True) or ()
+        found: dict[str, Any] = {}
+        tokens = parse(source, blocks_only=True, found=found) or ()
         self._find_containers(tokens)
         self._find_leaves(tokens)
+        self.references = References(source, found.get("references", {}), self._starts, self._is_prose)
         self.blocks, self.inner_blocks = self._find_breaks(tokens)
 
     def leaf_at(self, offset: int) -> Leaf | None:
@@ -90,6 +80,11 @@ class Outline:
         leaf = self._leaves[line]
         continues = leaf is not None and leaf.kind not in _CODE and leaf.first < line
         return offset if continues or self.source[self._starts[line] : offset].strip() else self._starts[line]
+
+    def _is_prose(self, offset: int) -> bool:
+        """Tell whether links at an offset are links: not in code or HTML, nor where a link is defined."""
+        leaf = self.leaf_at(offset)
+        return leaf is not None and leaf.kind not in (*_CODE, "html_block")
 
     def is_whole(self, offset: int) -> bool:
         """Tell whether a cut before `offset` falls between two leaves, two lines of code or two rows of a table."""
@@ -133,11 +128,12 @@ class Outline:
                 head = f"{self._fence_margin(leaf)}{leaf.marker}{leaf.info if with_info else ''}\n"
         elif leaf is not None and leaf.kind == "code_block" and self.source[self._starts[line] : start].strip(" \t>"):
             lead = " " * 4
-        return head + self._body(start, end, outer, lead) + self._tail(start, end, outer)
+        changes = self._changes(start, end, outer)
+        return head + self._body(start, end, outer, lead, changes) + self._tail(start, end, outer, changes)
 
     # --- writing ---
 
-    def _outer(self, start: int) -> list[_Container]:
+    def _outer(self, start: int) -> list[Container]:
         """Return the containers that began before `start`, outermost first."""
         line = self._line(start)
         containers = [self._containers[number] for number in self._chains[line]]
@@ -147,20 +143,45 @@ class Outline:
             if container.first < line or start >= self._starts[line] + margin > self._starts[line]
         ]
 
-    def _body(self, start: int, end: int, outer: list[_Container], lead: str) -> str:
+    def _changes(self, start: int, end: int, outer: list[Container]) -> Changes:
+        """Return how the items of a part are numbered otherwise than in the source."""
+        first, last = self._line(start), self._line(end - 1)
+        lines = range(first, last + 1)
+        wanted = numbers([self._containers[number] for number in self._chains[first]], outer, lines)
+        items = [container for container in outer if container.kind == "item"]
+        others = signs(items, lines, self._beginning) if items else {}
+        changes = Changes({}, {})
+        for item in {**wanted, **others}:
+            changes.renumber(self.source, item, lines, self._margin_end, number=wanted.get(item), sign=others.get(item))
+        return changes
+
+    def _margin_end(self, line: int, depth: int) -> int:
+        """Return the offset in a line behind the margins of the `depth` outermost containers."""
+        return self._starts[line] + (self._margins[line][depth - 1] if depth else 0)
+
+    def _beginning(self, line: int) -> Container | None:
+        """Return the outermost container that begins in the first line with text from `line` on."""
+        while line < len(self._chains) and not self.source[self._starts[line] : self._starts[line + 1]].strip(
+            " \t\r\n>"
+        ):
+            line += 1
+        chain = self._chains[line] if line < len(self._chains) else ()
+        return next((self._containers[number] for number in chain if self._containers[number].first == line), None)
+
+    def _body(self, start: int, end: int, outer: list[Container], lead: str, changes: Changes) -> str:
         first, last = self._line(start), self._line(end - 1)
         prefix, begin = self._line_start(first, start, outer)
-        if all(container.kind == "quote" for container in outer):
+        if not changes.edits and all(container.kind == "quote" for container in outer):
             return prefix + lead + self.source[begin:end]
-        pieces = [prefix, lead, self.source[begin : min(self._starts[first + 1], end)]]
+        pieces = [prefix, lead, changes.piece(self.source, first, begin, min(self._starts[first + 1], end))]
         for line in range(first + 1, last + 1):
             prefix, begin = self._line_start(line, start, outer)
-            if (ending := self._ending(line, outer)) is not None:
+            if (ending := self._ending(line, outer, changes)) is not None:
                 pieces += (prefix, ending, self.source[self._starts[line] - 1])  # its end: a lone CR and a LF were one
-            pieces += (prefix, self.source[begin : min(self._starts[line + 1], end)])
+            pieces += (prefix, changes.piece(self.source, line, begin, min(self._starts[line + 1], end)))
         return "".join(pieces)
 
-    def _line_start(self, line: int, start: int, outer: list[_Container]) -> tuple[str, int]:
+    def _line_start(self, line: int, start: int, outer: list[Container]) -> tuple[str, int]:
         """Return what is written before a line of a part, and the offset from which the line itself is written."""
         chain, margins = self._chains[line], self._margins[line]
         shared = 0
@@ -175,7 +196,7 @@ class Outline:
             return "> " * (quotes - self.source[begin:inner].count(">")), begin
         return "", begin
 
-    def _ending(self, line: int, outer: list[_Container]) -> str | None:
+    def _ending(self, line: int, outer: list[Container], changes: Changes) -> str | None:
         """Return the line that ends what stands above an item, once the item above is taken off, which ended it.
 
         That is a fence that nothing closes, or text: without a blank line below it, only an item that says something and
@@ -193,9 +214,9 @@ class Outline:
         if item is None or item.kind != "item" or item.first != line:
             return None
         says = self.source[self._starts[line] + self._margins[line][-1] : self._starts[line + 1]]
-        return None if item.is_first and says.strip() else ""
+        return None if changes.numbers.get(item, item.written) in (None, 1) and says.strip() else ""
 
-    def _tail(self, start: int, end: int, outer: list[_Container]) -> str:
+    def _tail(self, start: int, end: int, outer: list[Container], changes: Changes) -> str:
         """Return the closing fence of a part that ends inside a fence; empty if it does not."""
         line = self._line(end - 1)
         leaf = self._leaves[line]
@@ -207,7 +228,8 @@ class Outline:
         if not self.source[end : leaf.end].strip():
             return ""  # open to the end of the source, and not cut
         prefix, begin = self._line_start(leaf.first, start, outer)
-        return f"\n{prefix}{_NOT_MARGIN.sub(' ', self.source[begin : leaf.opening])}{leaf.marker}"
+        margin = _NOT_MARGIN.sub(" ", changes.piece(self.source, leaf.first, begin, leaf.opening))
+        return f"\n{prefix}{margin}{leaf.marker}"
 
     def _table_head(self, leaf: Leaf, line: int, start: int) -> str:
         """Return the head of a table, if a part begins with one of the rows below it."""
@@ -233,12 +255,10 @@ class Outline:
         return bisect_right(self._starts, offset, hi=len(self._starts) - 1) - 1
 
     def _find_containers(self, tokens: "Sequence[Token]") -> None:
-        for token in tokens:
-            if token.type in _CONTAINERS and token.map:
-                for line in range(token.map[0], min(token.map[1], len(self._chains))):
-                    self._chains[line] += (len(self._containers),)
-                is_first = token.info == "" or int(token.info) == 1
-                self._containers.append(_Container(_CONTAINERS[token.type], token.map[0], is_first))
+        self._containers = containers(tokens)
+        for number, container in enumerate(self._containers):
+            for line in range(container.first, min(container.end, len(self._chains))):
+                self._chains[line] += (number,)
         for line, chain in enumerate(self._chains):
             if chain:
                 self._margins[line] = self._measure_margins(line, chain)

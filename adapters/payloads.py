@@ -14,7 +14,7 @@ DEAD_LETTER_CHARS = 4000
 def repaired(value: Any) -> Any:
     """Return a value of JSON with every lone surrogate in its texts as U+FFFD: later, encoding would raise on them."""
     if isinstance(value, str):
-        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        return value if value.isascii() else value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     if isinstance(value, Mapping):
         return {repaired(key): repaired(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -1,6 +1,7 @@
 """Splits Markdown into parts that each fit one message of a platform and stand alone."""
 
 import itertools
+import math
 import re
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ _MARKUP_END = re.compile(  # a word's end where markup may begin or end
 )
 _SENTENCE_END = re.compile(r"(?P<seen>[.!?…][\"'”’»)\]*_~`]*(?=\s)|[。！？][」』”’）]*)")
 _Style = Literal["info", "marker", "raw"]
+_DEFINITIONS = 1 / 2  # the share of a part that definitions of its links may take
 _STYLES: tuple[tuple[_Style, float], ...] = (("info", 1 / 3), ("marker", 1 / 2))  # and the share that may be added
 _CLUSTER = regex.compile(r"\X")
 
@@ -83,6 +85,7 @@ class _Splitter:
         self._limit = limit
         self._measure = measure
         self._outline = Outline(source)
+        self._costs: dict[str, int] = {}
         self._end = len(source.rstrip())
         self._horizon = min(limit, _HORIZON)
 
@@ -111,10 +114,33 @@ class _Splitter:
     def _stop(self, start: int, cut: int) -> int:
         return start + len(self._source[start:cut].rstrip())
 
-    def _write(self, place: _Place, start: int, stop: int) -> str:
+    def _write(self, place: _Place, start: int, stop: int, *, room: float | None = None) -> str:
+        """Return a part; definitions of its links may measure at most `room`, or their share of a part."""
         if place.style == "raw":
             return self._source[start:stop]
-        return self._outline.write(start, stop, with_info=place.style == "info")
+        definitions = self._definitions(start, stop, self._limit * _DEFINITIONS if room is None else room)
+        return definitions + self._outline.write(start, stop, with_info=place.style == "info")
+
+    def _definitions(self, start: int, stop: int, room: float) -> str:
+        """Return the definitions that the links of a part need and that lie in other parts.
+
+        They stand before it, where no fence, quote or other definition of the same label can be in their way. On most
+        platforms they are not shown and cost nothing; where they are sent, those that would take too much are left out.
+        """
+        lines = []
+        for definition in self._outline.references.missing(start, stop):
+            cost = self._cost(definition.line) if room < math.inf else 0
+            if cost <= room:
+                room -= cost
+                lines.append(definition.line)
+        return "\n".join(lines) + "\n\n" if lines else ""
+
+    def _cost(self, definition: str) -> int:
+        """Return what a definition adds to the measure of a part; where one that is not shown adds nothing, none does."""
+        if definition not in self._costs:
+            is_free = next(iter(self._costs.values()), 1) == 0
+            self._costs[definition] = 0 if is_free else self._measure(f"{definition}\n\na") - self._measure("a")
+        return self._costs[definition]
 
     def _fits(self, place: _Place, cut: int) -> bool:
         return self._size(place, cut) <= self._limit
@@ -224,7 +250,8 @@ class _Splitter:
         if start >= middle:
             return True
         pieces = ((start, end), (start, middle), (self._outline.part_start(cut), end))
-        both, before, after = ("".join(read(self._write(place, *piece)).text.split()) for piece in pieces)
+        written = (self._write(place, *piece, room=math.inf) for piece in pieces)  # a link left out is not torn
+        both, before, after = ("".join(read(text).text.split()) for text in written)
         return both in (before + after, before + after.removeprefix(self._outline.quote_signs(cut)))
 
 

@@ -27,7 +27,7 @@ from adapters.errors import AdapterError, Rejected
 from adapters.split import split
 
 NOON = datetime(2026, 1, 26, 12, 0, tzinfo=UTC)
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 60.0
 Request = Literal["send", "draft", "edit", "remove", "look"]
 # Over all doubles of a process: a second gateway that a test starts on the same store must not repeat an id by accident.
 _numbers = itertools.count(1)

@@ -97,7 +97,8 @@ def lines(
     told: list[Line] = []
     for entry in entries:
         if isinstance(entry.record, MessageRecord):
-            names |= {str(b.get("id")): str(b.get("name")) for b in entry.record.content if b.get("type") == "tool_use"}
+            called = (block for block in entry.record.content if block.get("type") == "tool_use")
+            names |= {str(b.get("id")): well_formed(one_line(str(b.get("name")))) or "a tool" for b in called}
             if entry.id not in silent:
                 told += _lines(entry, entry.record, zone, tool_chars if tools else None, names, overheard=overheard)
     return told

@@ -16,7 +16,7 @@ _COMPONENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 class Transcript:
     """The open transcript of one session. Synchronous; used from one thread at a time, which the caller sees to.
 
-    What is in `entries` is on disk, and is what the next `open` reads. `problems` are sentences about what was cut off,
+    What is in `entries` is in the file, and is what the next `open` reads. `problems` are sentences about what was cut off,
     skipped or missing when the file was opened.
     """
 
@@ -56,16 +56,17 @@ class Transcript:
         """Sentences about what `open` found damaged; empty for a sound file."""
         return tuple(self._problems)
 
-    def append(self, record: Record, *, now: datetime) -> Entry:
+    def append(self, record: Record, *, now: datetime, synced: bool = True) -> Entry:
         """Write `record` as the next entry and return it once it is on disk, with lone surrogates replaced.
 
+        One that is not `synced` outlives this process at once, and a loss of power from the next entry on that is.
         OSError when it cannot be written: the file is then as it was before, and a later append may succeed.
         TypeError or ValueError for a record that no transcript can hold: nothing was written.
         """
         parent = self._entries[-1].id if self._entries else None
         line = encode(Entry(str(self._next), parent, now.astimezone(UTC), record))
         entry = entry_of(decode(line) or {})  # what the next open will read, and nothing else
-        self._write(line)
+        self._write(line, synced=synced)
         self._entries.append(entry)
         self._next += 1
         return entry
@@ -136,8 +137,8 @@ class Transcript:
             self._problems.append(f"{name} was written by a newer version; update Scrubjay to read all of it.")
         self.header = header
 
-    def _write(self, line: bytes) -> None:
-        """Write one line and wait until it is on disk, or leave the file as it was and raise."""
+    def _write(self, line: bytes, *, synced: bool = True) -> None:
+        """Write one line and, if `synced`, wait until it is on disk, or leave the file as it was and raise."""
         if self._descriptor is None:
             raise ValueError(f"{self.path.name} is closed")
         self._restore(self._descriptor)
@@ -146,7 +147,8 @@ class Transcript:
             left = memoryview(line)
             while left:  # once, unless the disk is full: then the second call says so
                 left = left[os.write(self._descriptor, left) :]
-            os.fsync(self._descriptor)
+            if synced:
+                os.fsync(self._descriptor)
         except BaseException:
             self._restore(self._descriptor)
             raise

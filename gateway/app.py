@@ -49,6 +49,7 @@ from gateway.store import Store
 from gateway.sweep import Sweep
 from gateway.tasks import Spawn, task_scope
 from gateway.turns import Agent
+from gateway.unfinished import Unfinished
 from gateway.web import Web
 from memory.clock import Clock, SystemClock, zone_named
 from memory.engine import Memory
@@ -85,11 +86,18 @@ class Gateway:
     async def start(self, spawn: Spawn) -> None:
         """Take up what the last process left, then connect every account and watch every memory."""
         doubtful = await self.delivery.start()
-        dropped = await self.reception.take_up(younger_than_seconds=self.config.inbox.replay_hours * 3_600)
+        resumed = await self.reception.take_up(younger_than_seconds=self.config.inbox.replay_hours * 3_600)
         await self.delivery.wake_all()  # what was shown of answers that will not come has to go
-        if doubtful or dropped:
-            extra = {"action": "taken_up", "maybe_sent_twice": doubtful, "too_old_to_answer": dropped}
-            log.warning("the last process ended in the middle of its work", extra=extra)
+        if doubtful or resumed.messages or resumed.dropped:
+            extra = {
+                "action": "taken_up",
+                "messages": resumed.messages,
+                "sessions": resumed.sessions,
+                "maybe_sent_twice": doubtful,
+                "too_old_to_answer": resumed.dropped,
+            }
+            level = logging.WARNING if doubtful or resumed.dropped else logging.INFO
+            log.log(level, "going on where the last process ended in the middle of its work", extra=extra)
         await self.sweep.ring()  # behind what was taken up: the hour of the reset may have passed meanwhile
         for name, alarm in self.alarms.items():  # not before what was taken up is in its lanes
             self.schedule.add(name, alarm)
@@ -212,7 +220,8 @@ async def _assemble(base: Base, adapters: Sequence[Adapter], *, serves_web: bool
     base.sessions.on_ended = endings.wake
     judge = Judge(base.sessions, config.sessions, clock)
     turns = turns_of(base, judge, accounts, delivery, people, lambda asker: Door(reminders, asker))
-    lanes = lanes_of(base, judge, turns)
+    unfinished = Unfinished(base.spawn, clock, changed=store.changed)
+    lanes = lanes_of(base, judge, turns, unfinished)
     sweep = Sweep(judge, lanes, store.conversations, clock)
     pairing = Pairing(store, people, clock)
     desk = desk_of(base, lanes, turns, accounts, pairing, delivery, lambda: commands, web)
@@ -221,7 +230,7 @@ async def _assemble(base: Base, adapters: Sequence[Adapter], *, serves_web: bool
         builtin_commands(desk)
         | session_commands(lanes, turns.compact)
         | ReminderCommands(reminders).commands
-        | commands_about(base, turns, admission)
+        | commands_about(base, lanes, turns, admission)
     )
     reception = Reception(
         inbox=store,
@@ -229,6 +238,7 @@ async def _assemble(base: Base, adapters: Sequence[Adapter], *, serves_web: bool
         pairing=pairing,
         commands=commands,
         lanes=lanes,
+        unfinished=unfinished,
         delivery=delivery,
         sessions=base.sessions,
         find=accounts.find,

@@ -43,6 +43,7 @@ from gateway.store import Store
 from gateway.summing_up import SummingUp
 from gateway.tasks import Spawn
 from gateway.turns import Agent, Turns
+from gateway.unfinished import Unfinished
 from gateway.web import Web
 from memory.clock import Clock
 from scrubjay import __version__
@@ -93,7 +94,7 @@ def desk_of(
     )
 
 
-def commands_about(base: Base, turns: Turns, admission: Admission) -> dict[str, Command]:
+def commands_about(base: Base, lanes: Lanes, turns: Turns, admission: Admission) -> dict[str, Command]:
     """Build the commands about memory, settings and context of a conversation, and about who answers in it."""
     store, sessions, clock = base.store, base.sessions, base.clock
     forgetting = Forgetting(
@@ -102,6 +103,7 @@ def commands_about(base: Base, turns: Turns, admission: Admission) -> dict[str, 
         sessions=sessions,
         traces=store.traces,
         threads=base.threads,
+        begun_again=lanes.begun_again,
     )
     memory = MemoryCommands(agents=base.agents, forgetting=forgetting, threads=base.threads, clock=clock)
     settings = SettingsCommands(sessions, store.usage, base.agents, clock, base.config.sessions.queue.mode)
@@ -161,7 +163,7 @@ def outward(base: Base, adapters: Sequence[Adapter], socket: Path) -> tuple[Acco
     return accounts, delivery
 
 
-def lanes_of(base: Base, judge: Judge, turns: Turns) -> Lanes:
+def lanes_of(base: Base, judge: Judge, turns: Turns, unfinished: Unfinished) -> Lanes:
     """Build the lanes, in the mode that each session has."""
     queue = base.config.sessions.queue
     return Lanes(
@@ -173,6 +175,7 @@ def lanes_of(base: Base, judge: Judge, turns: Turns) -> Lanes:
         quiet_seconds=queue.collect_ms / 1_000,
         mode_of=lambda key: base.sessions.settings(key).queue,
         apart=judge.apart,
+        unfinished=unfinished,
     )
 
 

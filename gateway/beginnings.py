@@ -9,6 +9,7 @@ from uuid import uuid4
 from adapters.base import Inbound
 from gateway.inbox import Arrival
 from gateway.outbox import Place, place_of
+from gateway.unfinished import may_grow
 
 
 class Beginnings:
@@ -42,8 +43,9 @@ class Beginnings:
         result = []
         for arrival in arrivals:
             session, message = arrival.session, arrival.message
-            # What is edited in the same breath waits until its new wording is there, an album until it is whole.
+            # What is edited in the same breath waits until its new wording is there, an album and what grows until it is whole.
             alone = message.album is None and _row_of(message) not in edited and session not in taken
+            alone = alone and not may_grow(message)
             if arrival.admitted and alone and self._is_free(session) and not self._is_command(message):
                 arrival = replace(arrival, turn=uuid4().hex)
             if arrival.admitted:

@@ -5,20 +5,31 @@ from dataclasses import dataclass, field
 
 from adapters.base import Inbound
 from gateway.outbox import Place, place_of
+from gateway.unfinished import QUIET_SECONDS
 from memory.clock import Clock
 
 MOST = 20
-WITHIN_SECONDS = 60.0
+# A minute, and the time for which we wait in between to hear a bot out; a bot of ours on the other side waits as long.
+WITHIN_SECONDS = 60.0 + 2 * MOST * QUIET_SECONDS
 SILENCE_SECONDS = 60.0
 _REMEMBERED = 1_000  # pairs
+_REMEMBERED_IDS = 5 * MOST  # of each
 
 
 @dataclass(slots=True)
 class _Pair:
-    """What another bot said to one of ours lately: ids of messages and when they came; `silent_until`: monotonic."""
+    """What another bot said to one of ours lately: ids of messages that were let through, and when they came.
+
+    Of these, those from `since` on count; until `silent_until` nothing else is let through. Times are monotonic.
+    """
 
     heard: OrderedDict[str, float] = field(default_factory=OrderedDict)
+    since: float = 0.0
     silent_until: float = 0.0
+
+    def counted(self, now: float) -> int:
+        """Return how many messages count at present."""
+        return sum(came >= self.since and now - came < WITHIN_SECONDS for came in self.heard.values())
 
 
 class BotTalk:
@@ -32,20 +43,22 @@ class BotTalk:
         self._pairs: OrderedDict[tuple[Place, str], _Pair] = OrderedDict()
 
     def lets_through(self, message: Inbound) -> bool:
-        """Tell whether a message from another bot may be answered, and count it; one that is offered again counts once."""
+        """Tell whether a message from another bot may be answered, and count it.
+
+        One that is offered again, or goes on growing, counts once, and is let through to its end.
+        """
         now = self._clock.monotonic()
         pair = self._pair(message)
-        if now < pair.silent_until:
-            return False
-        while pair.heard and now - next(iter(pair.heard.values())) >= WITHIN_SECONDS:
-            pair.heard.popitem(last=False)
         if message.id in pair.heard:
             return True
-        if len(pair.heard) >= MOST:
-            pair.heard.clear()
-            pair.silent_until = now + SILENCE_SECONDS
+        if now < pair.silent_until:
+            return False
+        if pair.counted(now) >= MOST:
+            pair.since = pair.silent_until = now + SILENCE_SECONDS
             return False
         pair.heard[message.id] = now
+        if len(pair.heard) > _REMEMBERED_IDS:
+            pair.heard.popitem(last=False)
         return True
 
     def _pair(self, message: Inbound) -> _Pair:

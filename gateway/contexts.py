@@ -1,5 +1,6 @@
 """Contexts: what each request of a session says, and that it fits: notes are taken and conversations summed up in time."""
 
+import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -7,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from agents.base import Message
-from agents.compaction import Plan, Summarise, entry_of, plan, summarised
+from agents.compaction import Plan, Summarise, Summary, entry_of, plan, summarised
 from agents.context import Decision, Fixed, Thresholds, decide, flushed, most, scale, size, thresholds
 from agents.counting import Counting
 from agents.entries import Entry, MessageRecord, Record, redacted, times_redacted
@@ -100,6 +101,7 @@ class Contexts:
         self._threads = threads
         self._clock = clock
         self._count = Counting(count)
+        self._writing: set[asyncio.Task[Compacted]] = set()
         self._histories: OrderedDict[str, History] = OrderedDict()
 
     async def messages(self, subject: Subject) -> tuple[Message, ...]:
@@ -149,8 +151,18 @@ class Contexts:
         )
         if times_redacted(subject.session.entries) > times_redacted(entries):  # the summary may have what was taken out
             return await self.compact(subject, keep=keep, refused=refused)
+        # Once there is a summary, all that belongs to it is written, whoever is cancelled meanwhile.
+        writing = asyncio.create_task(self._written(subject, entries, found, found.plan, told_instead))
+        self._writing.add(writing)
+        writing.add_done_callback(self._writing.discard)
+        return await asyncio.shield(writing)
+
+    async def _written(
+        self, subject: Subject, entries: Sequence[Entry], found: _Measured, plan: Plan, told_instead: Summary
+    ) -> Compacted:
+        """Write what is told instead of the older part of a conversation."""
         before = found.before_tokens
-        draft = entry_of(found.plan, told_instead, tokens_before=before, tokens_after=0)
+        draft = entry_of(plan, told_instead, tokens_before=before, tokens_after=0)
         after = await self._threads(self._after, entries, draft, subject.fixed, found)
         await subject.session.append(replace(draft, tokens_after=after))
         if told_instead.rest:

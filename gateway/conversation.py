@@ -1,7 +1,7 @@
 """One turn's conversation with the model: told and stored entry by entry in the session's transcript."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -34,15 +34,16 @@ __all__ = ["Agent", "Conversation"]
 class Conversation:
     """What one turn works with. `context.sources` names the messages that it answers; it grows by those that steer.
 
-    `read` gives the workspace files as they are now. `contexts` makes the requests and keeps them small; `spent` counts
-    what they cost. `model_name` and `thinking_tokens` are what the session's people chose; None is as the agent does.
+    `read` gives the workspace files as they are now; it blocks. `contexts` makes the requests and keeps them small;
+    `spent` counts what they cost. `model_name` and `thinking_tokens` are what the session's people chose; None is as the
+    agent does.
     """
 
     control: Control
     agent: Agent
     scene: Scene
     session: Session
-    read: Callable[[], Awaitable[WorkspaceSnapshot]]
+    read: Callable[[], WorkspaceSnapshot]
     context: ToolContext
     sources: list[str]
     adapter: Adapter | None
@@ -66,24 +67,27 @@ class Conversation:
         begun = len(fresh) < len(rows)
         if begun:
             await self._send_again()
-        snapshot = await (self._take_in(fresh) if fresh else self.read())
+        snapshot = await (self._take_in(fresh) if fresh else self.context.run_blocking(self.read))
         said = said_in(self._records()) if begun else []
         if begun and final_message(self.session.entries, self.control.turn) is not None:
             return reply_of(said)
         return await self._converse(said, snapshot)
 
     async def _take_in(self, rows: Sequence[Held]) -> WorkspaceSnapshot:
-        """Store what the turn answers, and read the workspace meanwhile; a session's first message has the notes with it."""
+        """Store what the turn answers, and read the workspace meanwhile; a session's first message has the notes with it.
+
+        Until the turn is done the inbox has it as well, so that the disk is not waited for before the model is asked.
+        """
         first = all(not isinstance(entry.record, MessageRecord) for entry in self.session.entries)
         if first and self.scene.audience.kind == "private":
-            steering, snapshot = await asyncio.gather(self._told(rows), self.read())
+            steering, snapshot = await asyncio.gather(self._told(rows), self.context.run_blocking(self.read))
             notes = await self.telling.notes(self.scene, self.context.files, agent=self.agent, snapshot=snapshot)
-            await self._store(Message("user", (*notes, *steering.content)), steering.sources)
+            message = Message("user", (*notes, *steering.content))
+            await self.session.append(self._said_by_user(message, steering.sources), synced=False)
             return snapshot
         steering = await self._told(rows)
-        stored = self._store(Message("user", steering.content), steering.sources)
-        snapshot, _ = await asyncio.gather(self.read(), stored)
-        return snapshot
+        record = self._said_by_user(Message("user", steering.content), steering.sources)
+        return await self.session.append_and(self.read, record, synced=False)
 
     async def _converse(self, said: Sequence[Sequence[Said]], snapshot: WorkspaceSnapshot) -> str:
         """Run the model and its tools over the session's history; what is said is stored as it happens."""
@@ -126,16 +130,17 @@ class Conversation:
         self.draft.take(event)
         match event:
             case AssistantSaid(message, usage, stop_reason):
-                self.spent(usage)
                 turn = self.control.turn
                 record = MessageRecord(message.role, message.content, usage, turn=turn, stop_reason=stop_reason)
-                await self.session.append(record)
+                try:
+                    await self.session.append(record)
+                finally:
+                    self.spent(usage)  # after it, so that what a turn writes next has the same commit
             case UserSaid(message, sources):
-                await self._store(message, sources)
+                await self.session.append(self._said_by_user(message, sources))
 
-    async def _store(self, message: Message, sources: tuple[str, ...]) -> None:
-        record = MessageRecord(message.role, message.content, sources=sources, turn=self.control.turn)
-        await self.session.append(record)
+    def _said_by_user(self, message: Message, sources: tuple[str, ...]) -> MessageRecord:
+        return MessageRecord(message.role, message.content, sources=sources, turn=self.control.turn)
 
     async def _told(self, rows: Sequence[Held]) -> Steering:
         messages = [row.message for row in rows]

@@ -95,6 +95,11 @@ class Delivery:
         self._queues[place] = _Queue()
         self._spawn(self._work(place), f"delivery {place.platform}:{place.account}:{place.chat}")
 
+    def tend(self, place: Place) -> None:
+        """Look for parts of a chat, unless somebody does already and will see by himself what has come."""
+        if place not in self._queues:
+            self.wake(place)
+
     def wake_account(self, platform: str, account: str) -> None:
         """Try again, now, in every chat of an account that waits; the account has just connected."""
         for place, queue in self._queues.items():

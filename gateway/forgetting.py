@@ -2,14 +2,15 @@
 
 import json
 import logging
-from collections.abc import Collection, Iterator
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator
+from contextlib import AbstractAsyncContextManager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agents.forgetting import Said, said_about, strings_in
 from agents.session_files import stamps, stored
 from gateway.agent import Agent
+from gateway.router import Route
 from gateway.sessions import Sessions, Threads
 from gateway.store.traces import Trace, Traces
 from memory.errors import DatabaseError, FileProblem, PathRefused
@@ -80,14 +81,27 @@ class Done:
 
 
 class Forgetting:
-    """Finds and removes. The owner's private chat reaches everything of an agent, any other its own shelf alone."""
+    """Finds and removes. The owner's private chat reaches everything of an agent, any other its own shelf alone.
 
-    def __init__(self, *, state: Path, database: Path, sessions: Sessions, traces: Traces, threads: Threads) -> None:
+    `begun_again` cuts off the running turns that it is asked about, and lets them begin again when the block is done.
+    """
+
+    def __init__(
+        self,
+        *,
+        state: Path,
+        database: Path,
+        sessions: Sessions,
+        traces: Traces,
+        threads: Threads,
+        begun_again: Callable[[Callable[[Route], bool]], AbstractAsyncContextManager[bool]],
+    ) -> None:
         self._state = state
         self._database = database
         self._sessions = sessions
         self._traces = traces
         self._threads = threads
+        self._begun_again = begun_again
 
     async def plan(self, agent: Agent, audience: Audience, words: str, *, session: str) -> Plan:
         """Return what would go. `session` is the key of the conversation that asks: others than the owner have that only."""
@@ -109,7 +123,26 @@ class Forgetting:
         )
 
     async def carry_out(self, plan: Plan, agent: Agent) -> Done:
-        """Take out what the plan names, as far as it is still there; what fails is named, and the rest goes all the same."""
+        """Take out what the plan names, as far as it is still there; what fails is named, and the rest goes all the same.
+
+        A turn that has read of it and is still running begins again without it, and what it said by then goes as well.
+        """
+        async with self._begun_again(lambda route: self._has_read(route, plan, agent)) as cut:
+            if cut:
+                mentions = Mentions(plan.words)
+                sessions = await self._threads(_in_sessions, self._folder(agent), plan.audience, mentions)
+                plan = replace(plan, sessions=tuple(sessions))
+            return await self._take_out(plan, agent)
+
+    def _has_read(self, route: Route, plan: Plan, agent: Agent) -> bool:
+        """Tell whether a conversation, or a file that it may see, speaks of what goes."""
+        if route.agent != agent.id or plan.session not in (None, route.session):
+            return False
+        row = self._sessions.known(route.session)
+        sees = any(route.audience.is_owner or shelf_of(found.path) == route.audience.shelf for found in plan.files)
+        return sees or row is None or any(found.session == row.id for found in plan.sessions)
+
+    async def _take_out(self, plan: Plan, agent: Agent) -> Done:
         lines, failed = 0, []
         for found in plan.files:
             files = ShelfFiles(agent.workspace, Audience(shelf_of(found.path)))

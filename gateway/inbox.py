@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from gateway.store.conversations import SessionRow
 
 Outcome = Literal["replied", "silent", "stopped", "dropped", "failed"]
-ReceiptKind = Literal["new", "ignored", "duplicate", "reworded", "reworded_late"]
+ReceiptKind = Literal["new", "ignored", "duplicate", "reworded", "reworded_late", "withdrawn"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +34,16 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class PairingRequest:
-    """What becomes of an unknown sender's first message: a code for the owner, told to the sender in `parts`."""
+    """What becomes of an unknown sender's first message: a code for the owner, told to the sender in `parts`.
+
+    `notice` makes what an owner is told of so many who wait, now and then, in the newest chat of the sessions `owners`.
+    """
 
     code: str
     expires_at: float
     parts: tuple[Part, ...]
+    owners: tuple[str, ...] = ()
+    notice: Callable[[int, Chat], Part] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +68,9 @@ class Arrival:
 class Receipt:
     """What the inbox did with an arrival. `seq` orders what arrived; 0 where no row was touched.
 
-    `arrived` is when the message came for the first time. `begun`: the row is in the arrival's turn already.
+    `arrived` is when the message came for the first time. `begun`: the row is in the arrival's turn already. What another
+    bot has changed so that it is no longer for us, before anybody answered it, is `withdrawn`. `told` are the chats in which
+    something is said because it was not admitted.
     """
 
     kind: ReceiptKind
@@ -71,6 +78,7 @@ class Receipt:
     seq: int
     arrived: datetime
     begun: bool = False
+    told: tuple[Chat, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +107,15 @@ class TakenUp:
     told: Chat | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """What a start found open: messages that are gone on with, in so many sessions, and those that were too old."""
+
+    messages: int
+    sessions: int
+    dropped: int
+
+
 class Inbox(Protocol):
     """What arrived, until it is answered. Every method is one transaction and returns after its commit."""
 
@@ -110,6 +127,13 @@ class Inbox(Protocol):
 
     async def our_threads(self, threads: Sequence[Chat]) -> frozenset[Chat]:
         """Return those threads in groups that hang on a message which was meant for us, or which we sent."""
+        ...
+
+    async def changed(self, message: Inbound) -> datetime | None:
+        """Return when we last changed a message that another account of ours sent; now while there is more to come of it.
+
+        None where it is not ours.
+        """
         ...
 
     async def overheard(self, seqs: Sequence[int], *, most: int) -> list[Inbound]:

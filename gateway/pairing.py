@@ -7,9 +7,10 @@ import math
 import secrets
 from collections import deque
 from collections.abc import Sequence
+from functools import partial
 from typing import Literal
 
-from adapters.base import Chat
+from adapters.base import Chat, Choice
 from gateway.access import Standing
 from gateway.inbox import PairingRequest, Part
 from gateway.people import People
@@ -39,8 +40,11 @@ class Pairing:
         self._served: deque[str] = deque(maxlen=REMEMBERED_CODES)
         self._one_guess_at_a_time = asyncio.Lock()  # side by side, many wrong codes would count as one
 
-    def request(self, chat: Chat) -> PairingRequest:
-        """Return a new code, and the one message that tells an unknown sender about it."""
+    def request(self, chat: Chat, *, owners: Sequence[str] = ()) -> PairingRequest:
+        """Return a new code, and the one message that tells an unknown sender about it.
+
+        `owners` are the sessions in which an owner may be told that somebody waits.
+        """
         code = "".join(secrets.choice(_ALPHABET) for _ in range(CODE_LENGTH))
         if self._people.has_owner:
             text = f"I do not know you yet. My owner can let you in with this code, within the hour: `{code}`"
@@ -50,7 +54,10 @@ class Pairing:
                 f"`scrubjay pair approve {code} --owner`"
             )
         expires = self._clock.now().timestamp() + CODE_SECONDS
-        return PairingRequest(code, expires, (Part(chat=chat, text=text, purpose="pairing"),))
+        told = (Part(chat=chat, text=text, purpose="pairing"),)
+        if not self._people.has_owner:
+            return PairingRequest(code, expires, told)
+        return PairingRequest(code, expires, told, tuple(owners), partial(_notice, chat))
 
     async def pending(self) -> list[PendingPairing]:
         """Return the codes that wait, oldest first."""
@@ -105,6 +112,18 @@ class Pairing:
         locked = now + CODE_SECONDS if wrong >= MAX_WRONG else 0.0
         await self._store.set_guesses(Guesses(0 if locked else wrong, locked))
         raise PairingRefused("Nobody waits with that code. Codes are good for an hour; `/pair list` shows who waits.")
+
+
+def _notice(asked: Chat, waiting: int, chat: Chat) -> Part:
+    """Return what an owner is told: nothing of it is chosen by a stranger, and it has no code, which they have to bring."""
+    where = f"on {asked.platform}/{asked.account}"
+    who = (
+        f"Somebody whom I do not know wrote to me {where} and waits"
+        if waiting == 1
+        else f"{waiting} people whom I do not know wrote to me, the last one {where}, and wait"
+    )
+    text = f"{who} to be let in. `/pair list` shows who; let in only those who tell you their code themselves."
+    return Part(chat, text, purpose="notice", choices=(Choice("Who waits?", "/pair list"),))
 
 
 def _match(code: str, pending: Sequence[PendingPairing]) -> PendingPairing | None:

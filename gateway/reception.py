@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -17,7 +17,7 @@ from gateway.admission import Admission, Admitted
 from gateway.beginnings import Beginnings
 from gateway.commands import Answer, Call, Commands, refused
 from gateway.delivery import Delivery
-from gateway.inbox import Arrival, Held, Inbox, Part, Receipt
+from gateway.inbox import Arrival, Held, Inbox, Part, Receipt, Resumed
 from gateway.lanes import Lanes, Waiting
 from gateway.outbox import Place, place_of
 from gateway.pairing import Pairing
@@ -25,6 +25,7 @@ from gateway.records import dealt_with, whence
 from gateway.sessions import Sessions
 from gateway.store import Cause
 from gateway.tasks import Spawn
+from gateway.unfinished import Unfinished, may_grow
 from memory.clock import Clock
 
 log = logging.getLogger(__name__)
@@ -43,6 +44,7 @@ class Reception:
         pairing: Pairing,
         commands: Commands,
         lanes: Lanes,
+        unfinished: Unfinished,
         delivery: Delivery,
         sessions: Sessions,
         find: Find,
@@ -55,6 +57,7 @@ class Reception:
         self._pairing = pairing
         self._commands = commands
         self._lanes = lanes
+        self._unfinished = unfinished
         self._delivery = delivery
         self._sessions = sessions
         self._find = find
@@ -101,8 +104,8 @@ class Reception:
                 dropped = [item for receipt in receipts for item in self._go_on(receipt)]
         self._say_dropped(dropped)
 
-    async def take_up(self, *, younger_than_seconds: float) -> int:
-        """Go on with what the last process accepted and did not finish; return how many were too old and dropped.
+    async def take_up(self, *, younger_than_seconds: float) -> Resumed:
+        """Go on with what the last process accepted and did not finish.
 
         What came to accounts that this process does not connect waits for one that does.
         """
@@ -112,19 +115,21 @@ class Reception:
             notice=lambda count, chat: self._too_old(count, chat, hours=younger_than_seconds / 3_600),
         )
         turned_away: list[int] = []
+        resumed: Counter[str] = Counter()
         dropped: list[Waiting] = []
         for held in taken.open:  # all at once: the rows of a turn have to be there when its lane begins
             found = self._admission.of(held.message)
             if found.verdict.decision != "admit":  # the rules were changed meanwhile
                 turned_away.append(held.seq)
             elif self._is_served(held.message.chat):
-                dropped += self._hand_over(held, found)
+                resumed[held.session] += 1
+                dropped += self._let_in(held, found)
         self._say_dropped(dropped)
         if turned_away:
             await self._inbox.close_rows(turned_away, "dropped")
         if taken.told is not None:
             self._delivery.wake(place_of(taken.told))
-        return taken.dropped
+        return Resumed(resumed.total(), len(resumed), taken.dropped)
 
     def admitted(self, message: Inbound) -> Arrival | None:
         """Return a message that we raise ourselves with its session; see `gateway.unprompted.Entrance`."""
@@ -180,7 +185,8 @@ class Reception:
             return Arrival(message, session, admitted=True)
         self._log_refusal(message, verdict)
         if verdict.decision == "pair":
-            return Arrival(message, session, admitted=False, pairing=self._pairing.request(message.chat))
+            request = self._pairing.request(message.chat, owners=self._admission.all_owner_sessions())
+            return Arrival(message, session, admitted=False, pairing=request)
         place = place_of(message.chat)
         if verdict.decision != "tell" or place in told:
             return Arrival(message, session, admitted=False, heard=verdict.heard)
@@ -201,14 +207,30 @@ class Reception:
             self._first_message()
             held = Held(receipt.seq, arrival.session, None, 0, message, receipt.arrived)
             begun = arrival.turn if receipt.begun else None
-            return self._hand_over(held, self._admission.of(message), begun=begun)
-        if receipt.kind == "reworded_late":
+            return self._let_in(held, self._admission.of(message), begun=begun)
+        if receipt.kind == "reworded":
+            self._unfinished.reworded(receipt.seq, message)
+        elif receipt.kind == "withdrawn":
+            self._unfinished.take(lambda item: item.seq == receipt.seq)
+        elif receipt.kind == "reworded_late":
             if arrival.admitted:  # else it was never answered, and what strangers write stays out of transcripts
                 self._spawn(self._note_edit(arrival), "note an edit")
-        elif receipt.kind == "ignored" and receipt.seq and (arrival.told or arrival.pairing):
+        elif receipt.told:
             self._told_places |= {place_of(part.chat) for part in arrival.told}
-            self._delivery.wake(place_of(message.chat))
+            for chat in filter(self._is_served, receipt.told):
+                self._delivery.wake(place_of(chat))
         return []
+
+    def _let_in(self, held: Held, found: Admitted, *, begun: str | None = None) -> list[Waiting]:
+        """Hand a message over; what another bot may still be writing waits until it is whole, and delays nobody meanwhile."""
+        if held.turn is None and may_grow(held.message):
+            self._unfinished.hold(Waiting(held.seq, held.message, found.route, held.arrived), self._whole)
+            return []
+        return self._hand_over(held, found, begun=begun)
+
+    def _whole(self, item: Waiting) -> None:
+        held = Held(item.seq, item.route.session, None, 0, item.message, item.arrived)
+        self._say_dropped(self._hand_over(held, self._admission.of(item.message)))
 
     def _hand_over(self, held: Held, found: Admitted, *, begun: str | None = None) -> list[Waiting]:
         """Let a command be answered, or put a message into its lane; return the messages that are dropped because of it."""

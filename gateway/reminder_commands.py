@@ -40,13 +40,13 @@ class ReminderCommands:
                     return await self._cancel(asker, int(number.lstrip("#")))
                 case "cancel", "":
                     raise NotDone("Say which one: `/remind cancel NUMBER`, with a number that `/remind list` shows.")
-            return await self._add(asker, call.arguments)
+            return await self._add(asker, call)
         except (NotATime, NotReminded) as problem:
             raise NotDone(str(problem)) from problem
 
-    async def _add(self, asker: Asker, line: str) -> str:
-        when = parse_when(line, now=self._clock.now(), zone=self._clock.zone)
-        reminder = await self._reminders.add(asker, when.text, when)
+    async def _add(self, asker: Asker, call: Call) -> str:
+        when = parse_when(call.arguments, now=self._clock.now(), zone=self._clock.zone)
+        reminder = await self._reminders.add(asker, when.text, when, asked_by=call.seq or None)
         return (
             f"I will remind you {self._when(reminder)} ({self._clock.zone.key}): {reminder.asked.text}\n\n"
             f"`/remind cancel {reminder.id}` takes it away."

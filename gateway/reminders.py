@@ -59,8 +59,11 @@ class Reminders:
         self._owners = owners
         self._changed = changed
 
-    async def add(self, asker: Asker, text: str, when: When) -> Reminder:
-        """Keep a reminder for the chat in which it was asked for; `NotReminded` says what is wrong with it."""
+    async def add(self, asker: Asker, text: str, when: When, *, asked_by: int | None = None) -> Reminder:
+        """Keep a reminder for the chat in which it was asked for; `NotReminded` says what is wrong with it.
+
+        `asked_by` is the inbox row of the command that asks: repeated after a restart, it gets what it has set already.
+        """
         text = well_formed(text).strip()
         if not text:
             raise NotReminded("Say what I shall remind you of.")
@@ -83,7 +86,7 @@ class Reminders:
             guild=message.guild,
             chat_title=message.chat_title,
         )
-        reminder = await self._rows.add(asked)
+        reminder = await self._rows.add(asked, asked_by=asked_by)
         if reminder is None:
             raise NotReminded(f"There are {MOST_IN_A_CHAT} reminders in this chat already; cancel one first.")
         self._changed()

@@ -10,7 +10,7 @@ from typing import Any
 from adapters.base import Inbound
 from gateway.commands import Call, Command, NotDone
 from gateway.contexts import Compacted
-from gateway.lanes import Lanes
+from gateway.lanes import Lanes, Stoppable
 from gateway.router import Route
 
 log = logging.getLogger(__name__)
@@ -45,7 +45,7 @@ def session_commands(lanes: Lanes, compact: Compact) -> dict[str, Command]:
 
 
 async def _in_lane(lanes: Lanes, call: Call, compact: Compact) -> str:
-    """Sum up a session in its lane, so that no turn runs meanwhile; messages wait behind it."""
+    """Sum up a session in its lane, so that no turn runs meanwhile; messages wait behind it, and `/stop` ends it."""
     done: asyncio.Future[Compacted | None] = asyncio.get_running_loop().create_future()
 
     async def work() -> None:
@@ -63,7 +63,8 @@ async def _in_lane(lanes: Lanes, call: Call, compact: Compact) -> str:
         if not done.done():  # whoever asked may be gone
             how(what)
 
-    lanes.barrier(call.route.session, work)
+    stopped = NotDone("Stopped. What I had not summed up yet stays as it was; nothing is lost.")
+    lanes.barrier(call.route.session, work, stops=Stoppable(call.seq, lambda: tell(done.set_exception, stopped)))
     found = await done
     if found is None:
         raise NotDone("There is nothing to sum up yet: this conversation is short.")

@@ -49,12 +49,12 @@ class _Open:
     lock: threading.Lock = field(default_factory=threading.Lock)
     users: int = 0
 
-    def append(self, record: Record, now: datetime) -> bool:
+    def append(self, record: Record, now: datetime, synced: bool) -> bool:
         """Write an entry, and tell whether it was: after the end nothing follows but what takes something out."""
         with self.lock:
             if self.ended and not isinstance(record, Redaction):
                 return False
-            self.transcript.append(record, now=now)
+            self.transcript.append(record, now=now, synced=synced)
             self.ended = self.ended or isinstance(record, Reset)
             return True
 
@@ -87,14 +87,31 @@ class Session:
         """All entries so far, oldest first."""
         return self._opened.transcript.entries
 
-    async def append(self, record: Record) -> None:
+    async def append(self, record: Record, *, synced: bool = True) -> None:
         """Write one entry; returns once it is on disk. Raises OSError when it cannot be written.
 
+        One that is not `synced` is lost with the power, if that goes before the next one that is; for what is kept
+        elsewhere until then.
         A session that was reset meanwhile stays as it ended: what comes too late for it is dropped, but for redactions.
         """
-        if not await self._threads(self._opened.append, record, self._clock.now()):
+        await self.append_and(_nothing, record, synced=synced)
+
+    async def append_and(self, work: Callable[[], T], record: Record, *, synced: bool = True) -> T:
+        """As `append`; then, in the same thread, do other work that blocks, and return what it returns."""
+        now = self._clock.now()
+
+        def both() -> tuple[bool, T]:
+            return self._opened.append(record, now, synced), work()
+
+        is_there, done = await self._threads(both)
+        if not is_there:
             extra = {"action": "entry_dropped", "session": self.header.key, "entry": type(record).__name__}
             log.info("an entry came after the end of its session", extra=extra)
+        return done
+
+
+def _nothing() -> None:
+    """Do nothing more."""
 
 
 class Transcripts:

@@ -121,10 +121,13 @@ class Turns:
             outcome, parts = "failed", [notice(control, _FAULT)]
         control.closing = True
         parts = parts_of(control, outcome, parts, now=self._clock.now(), zone=self._clock.zone)
+        place = place_of(control.chat)
+        self._delivery.wake(place)  # it begins when this task waits: what it then takes is taken by the same commit
         self._sessions.touched(await self._inbox.finish_turn(control.turn, outcome, parts))
         if overflowed:  # it would again: the next message finds a session that works
             await self._sessions.reset(control.route.session, "overflow")
-        self._delivery.wake(place_of(control.chat))  # without parts too: what was shown of a silent answer has to go
+        self._delivery.tend(place)  # without parts too: what was shown of a silent answer has to go
+        await asyncio.sleep(0)  # what is sent leaves first
         if not parts:
             await self._show(control, "done")
         log.info("turn closed", extra=_extra(control, "turn_closed") | self._record(control, outcome, len(parts)))
@@ -228,7 +231,7 @@ class Turns:
             agent=agent,
             scene=scene,
             session=session,
-            read=lambda: self.snapshot(agent, files, audience),
+            read=partial(_read, agent, files, audience),
             context=ToolContext(
                 files=files,
                 audience=audience,
@@ -270,7 +273,12 @@ class Turns:
 
     async def snapshot(self, agent: Agent, files: ShelfFiles, audience: Audience) -> WorkspaceSnapshot:
         """Read the workspace files that a conversation's prompt carries."""
-        return await self.threads(lambda: read_workspace(files, audience, cache=agent.cache, limits=agent.limits))
+        return await self.threads(_read, agent, files, audience)
+
+
+def _read(agent: Agent, files: ShelfFiles, audience: Audience) -> WorkspaceSnapshot:
+    """Read the workspace files that a conversation's prompt carries. Blocks."""
+    return read_workspace(files, audience, cache=agent.cache, limits=agent.limits)
 
 
 def _without_command(row: Held, session: Session) -> Held:

@@ -3,8 +3,7 @@
 import asyncio
 import hmac
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from starlette.applications import Starlette
@@ -14,6 +13,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from gateway.accounts import Account, Accounts
+from gateway.web_bodies import Limits, Room, TooMuch
 from memory.clock import Clock
 
 log = logging.getLogger(__name__)
@@ -38,21 +38,13 @@ class HttpAnswer(Protocol):
 class TakesRequests(Protocol):
     """What an adapter has beside `Adapter` when its platform delivers over HTTP."""
 
+    def may_have_made(self, headers: Mapping[str, str]) -> bool:
+        """Tell by its headers alone, named in lower case, whether the platform can have made a request."""
+        ...
+
     async def answer(self, body: str, headers: Mapping[str, str]) -> HttpAnswer:
         """Return what the platform is told, once what its request brings is committed; 401 for a forged one."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How large a request may be, and how long it may take: to arrive, and to be committed.
-
-    Slack waits for three seconds. What is committed later is delivered again, and stops at the inbox as a duplicate.
-    """
-
-    body_bytes: int = 1_048_576
-    read_seconds: float = 10.0
-    commit_seconds: float = 3.0
 
 
 class Endpoints:
@@ -72,6 +64,7 @@ class Endpoints:
         self._clock = clock
         self._token = token
         self._limits = limits or Limits()
+        self._room = Room(self._limits)
         self._told: dict[str, float] = {}
 
     @property
@@ -92,10 +85,15 @@ class Endpoints:
         account = self._slack.get(name)
         if account is None:
             raise HTTPException(404)
+        headers = dict(request.headers)
+        if not account.may_have_made(headers):  # its body is of no interest to anybody
+            self._tell_of_forgery(name)
+            raise HTTPException(401)
         try:
-            body = await _body_of(request, self._limits)
-            async with asyncio.timeout(self._limits.commit_seconds):
-                answer = await account.answer(body, dict(request.headers))
+            with self._room.body() as grow:
+                body = await _body_of(request, grow, self._limits)
+                async with asyncio.timeout(self._limits.commit_seconds):
+                    answer = await account.answer(body, headers)
         except TimeoutError:
             extra = {"action": "acknowledge", "account": f"slack/{name}"}
             log.warning("not committed in time; Slack delivers it again", extra=extra)
@@ -143,18 +141,19 @@ def readiness(accounts: Sequence[Account]) -> dict[str, Any]:
     return {"ready": all(account.state == "connected" for account in platforms), "accounts": told}
 
 
-async def _body_of(request: Request, limits: Limits) -> str:
+async def _body_of(request: Request, grow: Callable[[int], None], limits: Limits) -> str:
     """Return the body of a request; a request that is too large, too slow, cut off or no text is answered as such."""
     body = bytearray()
     try:
         async with asyncio.timeout(limits.read_seconds):
             if int(request.headers.get("content-length", "0")) > limits.body_bytes:
-                raise _refused(413)
+                raise TooMuch(413)
             async for piece in request.stream():
+                grow(len(body) + len(piece))
                 body += piece
-                if len(body) > limits.body_bytes:
-                    raise _refused(413)
         return body.decode()
+    except TooMuch as refusal:
+        raise _refused(refusal.status) from None
     except TimeoutError:
         raise _refused(408) from None
     except (ClientDisconnect, UnicodeDecodeError):

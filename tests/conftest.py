@@ -1,4 +1,4 @@
-"""What all tests share: no deadline for properties, because a busy machine is not a fault; no skipping of contracts on CI."""
+"""What all tests share: properties have no deadline and the same examples each time; no skipping of contracts on CI."""
 
 import os
 from collections.abc import Generator
@@ -6,7 +6,8 @@ from collections.abc import Generator
 import pytest
 from hypothesis import settings
 
-settings.register_profile("house", deadline=None)
+settings.register_profile("house", deadline=None, derandomize=True)  # a busy machine is no fault, nor is bad luck
+settings.register_profile("search", deadline=None)  # --hypothesis-profile=search looks for new examples
 settings.load_profile("house")
 
 

@@ -5,6 +5,7 @@ of items become its own. Everything else in a text that would mean something to 
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from urllib.parse import unquote
 
@@ -32,48 +33,54 @@ _INVISIBLE = "\u200b"  # parts signs that Discord would read as one
 
 def markup(rendered: Rendered) -> str:
     """Return what Discord has to be sent so that it shows `rendered`; "" for blank text."""
-    writer = _Writer(rendered.text)
+    inner = [span for span in rendered.spans if span.kind != "quote"]
+    writer = _Writer(rendered.text, inner)
     if not rendered.spans and not writer.care:
         return rendered.text
     out = []
     at = 0
-    inner = [span for span in rendered.spans if span.kind != "quote"]
     for quote in (span for span in rendered.spans if span.kind == "quote"):
         start = rendered.text.rfind("\n", 0, quote.start) + 1  # a quote in an item takes the item's sign along
-        out.append(writer.write(inner, at, start))
-        out.append("> " + writer.write(inner, start, quote.end).replace("\n", "\n> "))
+        out.append(writer.write(at, start))
+        out.append("> " + writer.write(start, quote.end).replace("\n", "\n> "))
         at = quote.end
-    out.append(writer.write(inner, at, len(rendered.text)))
+    out.append(writer.write(at, len(rendered.text)))
     return "".join(out)
 
 
 class _Writer:
-    """Writes stretches of one text. `care` has what stands for single characters of it, by their places."""
+    """Writes stretches of one text with its spans. `care` has what stands for single characters of it, by their places.
 
-    def __init__(self, text: str) -> None:
+    Every lookup is by place, so that what a text costs grows with its length and not with the square of its spans.
+    """
+
+    def __init__(self, text: str, spans: Sequence[Span]) -> None:
         self._text = text
+        self._spans = spans
+        self._starts = [span.start for span in spans]
         self._urls = [url.span() for url in _URL_RUN.finditer(text)] if "://" in text else []
         self.care = _care(text)
 
-    def write(self, spans: Sequence[Span], start: int, end: int) -> str:
-        """Return `text[start:end]` with its spans, none of which crosses the ends."""
-        out = ""
+    def write(self, start: int, end: int, *, first: int = 0) -> str:
+        """Return `text[start:end]` with its spans from the number `first` on, none of which crosses the ends."""
+        pieces = [""]  # the last one is never empty but at the beginning: it tells which signs meet
         at = start
-        for index, span in enumerate(spans):
+        for number in range(bisect_left(self._starts, start, lo=first), bisect_left(self._starts, end, lo=first)):
+            span = self._spans[number]
             if span.start < at or span.end > end:
                 continue
-            out = _joined(out, self._plain(at, span.start), signs=False)
-            out = _joined(out, self._marked(span, spans[index + 1 :]))
+            pieces += filter(None, [self._plain(at, span.start)])
+            pieces += filter(None, [_apart(pieces[-1], self._marked(span, number))])
             at = span.end
-        return _joined(out, self._plain(at, end))
+        return "".join((*pieces, _apart(pieces[-1], self._plain(at, end))))
 
     def _plain(self, start: int, end: int) -> str:
         return "".join(self.care.get(at, self._text[at]) for at in range(start, end))
 
-    def _marked(self, span: Span, later: Sequence[Span]) -> str:
+    def _marked(self, span: Span, number: int) -> str:
         text = self._text[span.start : span.end]
-        if any(start < span.start < end or start < span.end < end for start, end in self._urls):
-            shown = self.write(later, span.start, span.end)  # the signs would become a part of the address
+        if self._is_in_url(span.start) or self._is_in_url(span.end):
+            shown = self.write(span.start, span.end, first=number + 1)  # signs would become a part of the address
             return f"{shown} ({span.data})" if span.kind == "link" else shown
         match span.kind:
             case "pre":
@@ -81,25 +88,31 @@ class _Writer:
             case "code":
                 return _code(text)
             case "link":
-                return self._link(span, text, later)
-        return self._styled(span, self.write(later, span.start, span.end))
+                return self._link(span, text, number)
+        return self._styled(span, self.write(span.start, span.end, first=number + 1))
+
+    def _is_in_url(self, offset: int) -> bool:
+        """Tell whether a sign at an offset would stand within an address."""
+        before = bisect_left(self._urls, (offset, 0)) - 1
+        return before >= 0 and offset < self._urls[before][1]
 
     def _styled(self, span: Span, inner: str) -> str:
         """Return what Discord reads as this style and nothing else; where it would not, people see it without."""
         following = self._text[span.end : span.end + 1]
         for sign, pattern in _STYLES[span.kind]:
-            written = _joined(_joined(sign, inner), sign)
+            opened = sign + _apart(sign, inner)
+            written = opened + _apart(opened, sign)
             found = pattern.match(written + following)
             if found and found.end() == len(written):
                 return written
         return inner
 
-    def _link(self, span: Span, label: str, later: Sequence[Span]) -> str:
+    def _link(self, span: Span, label: str, number: int) -> str:
         """Return a link under its label; Discord refuses labels that look like addresses, and links to other than pages."""
         url = span.data
         if unquote(label) == unquote(url):
             return label if _BARE_URL.fullmatch(label) else url
-        shown = self.write(later, span.start, span.end)
+        shown = self.write(span.start, span.end, first=number + 1)
         is_page = url.lower().startswith(("http://", "https://"))
         if is_page and _LABEL.fullmatch(label) and not _URL_SIGNS.search(label):
             return f"[{shown}]({url.replace('(', '%28').replace(')', '%29')})"
@@ -117,10 +130,10 @@ def _care(text: str) -> Mapping[int, str]:
     return found | {match.start(1): "-" for match in _BULLET.finditer(text)}
 
 
-def _joined(before: str, after: str, *, signs: bool = True) -> str:
-    """Join two pieces of which one is marked, so that signs which meet stay apart."""
-    meet = signs and before and after and before[-1] == after[0] and after[0] in "*_~`"
-    return before + (_INVISIBLE if meet else "") + after
+def _apart(before: str, after: str) -> str:
+    """Return a piece so that it can follow another one, of which one is marked: signs which meet stay apart."""
+    meet = before and after and before[-1] == after[0] and after[0] in "*_~`"
+    return (_INVISIBLE if meet else "") + after
 
 
 def _code(text: str) -> str:

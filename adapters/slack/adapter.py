@@ -27,9 +27,10 @@ from adapters.seen import LastSeen, nothing_seen
 from adapters.signs import Signs
 from adapters.slack import calls, drafts, files, readiness
 from adapters.slack.catching_up import Behind
-from adapters.slack.client import GREETING_SECONDS, Client, HttpAnswer
+from adapters.slack.client import GREETING_SECONDS, Client
 from adapters.slack.directory import Card, Directory
 from adapters.slack.listening import Listener
+from adapters.slack.requests import HttpAnswer, may_be_signed
 from adapters.slack.streams import Streams
 from adapters.slack.translate import instant, is_message_id, ts_of
 
@@ -111,7 +112,13 @@ class SlackAdapter:
         Requests that Slack did not sign with `signing_secret`, or more than five minutes ago, get a 401. While the
         account does not run, or has no `signing_secret`, it is 503, so that Slack asks again.
         """
-        return await self._client.answer(body, headers) if self._signing_secret else HttpAnswer(503)
+        if not self._signing_secret:
+            return HttpAnswer(503)
+        return await self._client.answer(body, headers) if self.may_have_made(headers) else HttpAnswer(401)
+
+    def may_have_made(self, headers: Mapping[str, str]) -> bool:
+        """Tell by its headers alone whether Slack can have made a request, so that the body of others is not read."""
+        return may_be_signed(headers, now=self._clock.now())
 
     def parts(self, text: str) -> list[str]:
         """Split Markdown into parts that each fit one message of 4,000 UTF-16 units; [] for blank text."""

@@ -13,6 +13,7 @@ from adapters.patience import answered
 from adapters.payloads import Payload
 from adapters.seen import Seen
 from adapters.slack.calls import Call, history_call
+from adapters.slack.content import Me
 from adapters.slack.translate import instant, is_message_id, ts_of
 
 log = logging.getLogger(__name__)
@@ -22,34 +23,51 @@ Place = tuple[str, str | None]  # a channel, and a thread in it
 
 MOST_PLACES = 5_000  # the ones that were heard from last; each is a request, beside what is heard meanwhile
 MOST_PAGES = 25
+_JOINS = ("channel_join", "group_join")
 OVERLAP = timedelta(seconds=60)  # what is read twice is known by its id; what came out of order is not missed
 
 
 class Behind:
-    """How far behind an account is, place by place; a place that was read up to the present is not behind any more."""
+    """How far behind an account is, place by place; a place that was read up to the present is not behind any more.
+
+    A channel that nothing was heard from has no mark of its own in the store: it is as far behind as the place that was
+    silent for longest, and is read before the others, so that no message moves that mark before all such channels are read.
+    """
 
     def __init__(self) -> None:
         self._since: dict[Place, str] = {}
         self._wanted: OrderedDict[str, asyncio.Event] = OrderedDict()
+        self._unlisted: str | None = None  # since when there may be channels that nobody has found yet
+        self._new: dict[Place, None] = {}  # those that were found, and not read yet
+        self._none_new = asyncio.Event()
+        self._none_new.set()
 
     def note(self, seen: Sequence[Seen], *, horizon: datetime) -> None:
         """Take in how far the store has come. A place that was not read since it was noted stays as far behind as it was."""
         for place, ts in reading_list(seen, horizon=horizon).items():
-            after = ts_of(max(instant(ts) - OVERLAP, horizon))
-            self._since[place] = min(after, self._since.get(place, after))
+            self._note(place, _overlapping(ts, horizon))
 
-    def discover(self, channels: Sequence[str], seen: Sequence[Seen], *, horizon: datetime) -> None:
-        """Take in channels that we are in. One that nothing was heard from is behind since anything was heard at all.
+    def look_for_new(self, seen: Sequence[Seen], *, horizon: datetime) -> None:
+        """Take in that there may be channels that nothing was heard from yet: somebody may have written first there.
 
         An account that has heard nothing yet is new, and owes no answers.
         """
-        heard = [one for one in seen if is_message_id(one.message_id)]
-        known = {one.chat_id for one in heard}
-        if heard:
-            after = ts_of(max(instant(max(one.message_id for one in heard)) - OVERLAP, horizon))
-            self._since |= {(channel, None): after for channel in channels if channel not in known}
+        if heard := [one.message_id for one in seen if is_message_id(one.message_id)]:
+            after = _overlapping(min(heard), horizon)
+            self._unlisted = min(after, self._unlisted or after)
+            self._none_new.clear()
 
-    async def read(self, ask: Ask, clock: Clock, *, team: str) -> AsyncIterator[list[Payload]]:
+    def discover(self, channels: Sequence[str], seen: Sequence[Seen]) -> None:
+        """Take in the channels that we are in, which were looked for since `look_for_new`."""
+        known = {one.chat_id for one in seen if is_message_id(one.message_id)}
+        after, self._unlisted = self._unlisted, None
+        for channel in channels:
+            if after is not None and channel not in known:
+                self._new[channel, None] = None
+                self._note((channel, None), after)
+        self._tell_of_none_new()
+
+    async def read(self, ask: Ask, clock: Clock, *, me: Me) -> AsyncIterator[list[Payload]]:
         """Yield what each place has that may be unheard, as Slack would have delivered it, oldest first.
 
         A place is done once its messages were taken. One that is gone, or that we may not read, is left out.
@@ -59,16 +77,30 @@ class Behind:
             after = self._since[place]
             try:
                 messages = await messages_since(place, after, ask, clock)
+                if place in self._new:
+                    messages = since_we_came(messages, me)
                 for thread in self._opened(place, messages):
                     messages += await messages_since((place[0], thread), after, ask, clock)
             except Rejected as refusal:
                 log.info("not read: %s", refusal, extra={"action": "catch_up", "channel": place[0]})
                 messages = []
             if messages:
-                yield deliveries(messages, place[0], team=team)
-            self._since.pop(place, None)
-            if not self.is_behind(place[0]) and (wanted := self._wanted.pop(place[0], None)) is not None:
-                wanted.set()
+                yield deliveries(messages, place[0], team=me.team_id)
+            self._done(place)
+
+    @property
+    def is_unlisted(self) -> bool:
+        """Whether it has yet to be asked which channels we are in."""
+        return self._unlisted is not None
+
+    @property
+    def has_new(self) -> bool:
+        """Whether there are, or may be, channels to read that nothing was heard from."""
+        return self._unlisted is not None or bool(self._new)
+
+    async def until_none_new(self) -> None:
+        """Wait until every channel that nothing was heard from is found and read."""
+        await self._none_new.wait()
 
     def is_behind(self, channel: str) -> bool:
         """Tell whether a channel, or a thread of it, has to be read again."""
@@ -79,10 +111,24 @@ class Behind:
         if self.is_behind(channel):
             await self._wanted.setdefault(channel, asyncio.Event()).wait()
 
+    def _note(self, place: Place, after: str) -> None:
+        self._since[place] = min(after, self._since.get(place, after))
+
+    def _done(self, place: Place) -> None:
+        self._since.pop(place, None)
+        self._new.pop(place, None)
+        self._tell_of_none_new()
+        if not self.is_behind(place[0]) and (wanted := self._wanted.pop(place[0], None)) is not None:
+            wanted.set()
+
+    def _tell_of_none_new(self) -> None:
+        if not self.has_new:
+            self._none_new.set()
+
     def _next(self) -> Place:
-        """Return the place to read next: of a channel that somebody waits for, else the one that was noted first."""
+        """Return the place to read next: of a channel that somebody waits for, a new one, else the one noted first."""
         wanted = next((place for channel in self._wanted for place in self._since if place[0] == channel), None)
-        return wanted or next(iter(self._since))
+        return wanted or next(iter(self._new), None) or next(iter(self._since))
 
     def _opened(self, place: Place, messages: Sequence[Payload]) -> list[str]:
         """Return the threads that hang on messages which nobody has heard, so that nobody knows them."""
@@ -90,6 +136,17 @@ class Behind:
             return []
         threads = [str(message["ts"]) for message in messages if message.get("reply_count")]
         return [thread for thread in threads if (place[0], thread) not in self._since]
+
+
+def _overlapping(ts: str, horizon: datetime) -> str:
+    return ts_of(max(instant(ts) - OVERLAP, horizon))
+
+
+def since_we_came(messages: Sequence[Payload], me: Me) -> list[Payload]:
+    """Return the messages of a channel that are later than our last joining it, if that is among them."""
+    joins = [one for one in messages if one.get("subtype") in _JOINS and one.get("user") == me.user_id]
+    came = max((str(one["ts"]) for one in joins), default="")
+    return [one for one in messages if str(one["ts"]) > came]
 
 
 def reading_list(seen: Sequence[Seen], *, horizon: datetime) -> dict[Place, str]:

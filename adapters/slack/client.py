@@ -5,7 +5,6 @@ import logging
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from urllib.parse import urljoin
 
@@ -26,7 +25,9 @@ from adapters.payloads import Payload
 from adapters.slack import files, refusals
 from adapters.slack.calls import Call
 from adapters.slack.content import Me
+from adapters.slack.proxies import Proxies
 from adapters.slack.refusals import Purpose
+from adapters.slack.requests import HttpAnswer
 
 COMMAND = "/scrubjay"
 PING_SECONDS = 10
@@ -62,12 +63,16 @@ class Client:
         self._log = log
         self._greeting_seconds = greeting_seconds
         self._session: aiohttp.ClientSession | None = None
+        self._clients: dict[str, AsyncWebClient] = {}  # by token, as long as the session lives
+        self._proxies = Proxies()
         self._app: AsyncApp | None = None
         self._verifier: SignatureVerifier | None = None
 
     async def identity(self) -> tuple[Me, str | None]:
         """Return who we are, and the scopes that Slack says we have; None when it does not say."""
-        answer = await self._asked(self._web().auth_test(), "other", repeatable=True)
+        self._proxies.forget()
+        self._clients.clear()
+        answer = await self._asked((await self._web()).auth_test(), "other", repeatable=True)
         name, team = answer.get("user") or answer["user_id"], answer.get("team_id") or ""
         me = Me(str(answer["user_id"]), str(answer.get("bot_id") or ""), str(name), str(team))
         return me, answer.headers.get("x-oauth-scopes")
@@ -76,7 +81,8 @@ class Client:
         """Carry out a call and return its answer. A `repeatable` one leaves no doubt behind: it can be made again."""
         reads = not call.method.startswith(("chat.", "reactions.", "files.complete"))
         place: dict[str, Any] = {"params": call.arguments, "http_verb": "GET"} if reads else {"json": call.arguments}
-        answer = await self._asked(self._web().api_call(call.method, **place), purpose, repeatable=repeatable)
+        web = await self._web()
+        answer = await self._asked(web.api_call(call.method, **place), purpose, repeatable=repeatable)
         return answer.data if isinstance(answer.data, dict) else {}
 
     async def upload(self, call: Call, name: str, content: bytes) -> str:
@@ -95,14 +101,14 @@ class Client:
 
     async def socket_url(self, app_token: str) -> str:
         """Return the address of a new socket, good for a moment."""
-        request = self._web(app_token).api_call("apps.connections.open")
+        request = (await self._web(app_token)).api_call("apps.connections.open")
         return str((await self._asked(request, "connect", repeatable=True))["url"])
 
     async def open_socket(self, app_token: str, alive: Callable[[], None]) -> "Socket":
         """Open a socket and wait until Slack greets us; `Transient` when it does not. Each has a session of its own."""
         url = await self.socket_url(app_token)
         assert self._app is not None, "nobody takes what would be delivered"
-        socket = Socket(app_token, self._web(app_token), self._app, alive, self._log)
+        socket = Socket(app_token, await self._web(app_token), self._app, alive, self._log)
         socket.wss_uri = url
         try:
             async with asyncio.timeout(self._greeting_seconds):
@@ -125,11 +131,15 @@ class Client:
         finally:
             self._app = self._verifier = None
 
-    async def answer(self, body: str, headers: Mapping[str, str]) -> "HttpAnswer":
-        """Return the answer to a request over HTTP: 200 when it was committed, 401 where Slack's signature is missing."""
+    async def answer(self, body: str, headers: Mapping[str, str]) -> HttpAnswer:
+        """Return the answer to a request over HTTP: 200 when it was committed, 401 where its signature is not Slack's.
+
+        What has no such signature in `headers` is not for here: see `adapters.slack.requests.may_be_signed`.
+        """
         if self._app is None or self._verifier is None:
             return HttpAnswer(503)
-        if not is_signed(self._verifier, body, headers):  # the SDK reads a body before it looks who wrote it
+        timestamp, signature = headers["x-slack-request-timestamp"], headers["x-slack-signature"]
+        if not self._verifier.is_valid(body, timestamp, signature):  # the SDK reads a body before it looks who wrote it
             return HttpAnswer(401)
         answer = await self._app.async_dispatch(AsyncBoltRequest(body=body, headers=dict(headers)))
         return HttpAnswer(answer.status, answer.body, answer.first_headers())
@@ -159,7 +169,12 @@ class Client:
             authorize=authorize,
             signing_secret=signing_secret or "",
             process_before_response=True,
+            request_verification_enabled=False,  # `answer` has looked
+            ssl_check_enabled=signing_secret is not None,
+            url_verification_enabled=signing_secret is not None,
             ignoring_self_events_enabled=False,
+            attaching_function_token_enabled=False,
+            attaching_conversation_kwargs_enabled=False,
             logger=self._log,
         )
         app.event(re.compile(".*"))(event)
@@ -167,14 +182,19 @@ class Client:
         app.action(re.compile(".*", re.DOTALL))(taken)
         return app
 
-    def _web(self, token: str | None = None) -> AsyncWebClient:
-        return AsyncWebClient(
-            token or self._token, self._base_url, session=self._connections(), retry_handlers=[], logger=self._log
-        )
+    async def _web(self, token: str | None = None) -> AsyncWebClient:
+        proxy = await self._proxies.to(self._base_url)
+        session, token = self._connections(), token or self._token
+        if token not in self._clients:
+            self._clients[token] = AsyncWebClient(
+                token, self._base_url, proxy=proxy, session=session, retry_handlers=[], logger=self._log
+            )
+        return self._clients[token]
 
     def _connections(self) -> aiohttp.ClientSession:
         if self._session is None or self._session.closed:
-            self._session = aiohttp.ClientSession(timeout=_TIMEOUT, trust_env=True)
+            self._session = aiohttp.ClientSession(timeout=_TIMEOUT)
+            self._clients.clear()
         return self._session
 
     async def _asked(self, request: Awaitable[T], purpose: Purpose, *, repeatable: bool = False) -> T:
@@ -185,13 +205,15 @@ class Client:
             raise failure(error, self._mask, purpose, repeatable=repeatable) from None  # the cause may hold the token
 
     async def _put(self, url: str, content: bytes) -> None:
-        async with self._connections().post(url, data=content, timeout=_UPLOAD_TIMEOUT) as response:
+        proxy = await self._proxies.to(url)
+        async with self._connections().post(url, data=content, timeout=_UPLOAD_TIMEOUT, proxy=proxy) as response:
             response.raise_for_status()
 
     async def _get(self, url: str, file: Payload, max_bytes: int, *, hops: int = 3) -> bytes:
         data = bytearray()
         headers = {"Authorization": f"Bearer {self._token}"}
-        async with self._connections().get(url, headers=headers, allow_redirects=False) as response:
+        proxy = await self._proxies.to(url)
+        async with self._connections().get(url, headers=headers, allow_redirects=False, proxy=proxy) as response:
             if response.status in _REDIRECTIONS and hops:
                 there = files.checked(urljoin(url, response.headers.get("Location", "")), self._base_url)
                 return await self._get(there, file, max_bytes, hops=hops - 1)
@@ -259,23 +281,6 @@ class Socket(SocketModeClient):
         answer = await self._app.async_dispatch(AsyncBoltRequest(mode="socket_mode", body=request.payload))
         if answer.status == 200:
             await self.send_socket_mode_response(SocketModeResponse(envelope_id=request.envelope_id))
-
-
-@dataclass(frozen=True, slots=True)
-class HttpAnswer:
-    """What Slack is to be told about a request over HTTP."""
-
-    status: int
-    body: str = ""
-    headers: Mapping[str, str] = field(default_factory=dict)
-
-
-def is_signed(verifier: SignatureVerifier, body: str, headers: Mapping[str, str]) -> bool:
-    """Tell whether Slack made a request, in the last five minutes. The names of `headers` are in lower case."""
-    timestamp, signature = headers.get("x-slack-request-timestamp", ""), headers.get("x-slack-signature", "")
-    if not re.fullmatch("[0-9]{1,12}", timestamp) or not signature.isascii():
-        return False  # the SDK raises here
-    return bool(verifier.is_valid(body, timestamp, signature))
 
 
 # Certainly not carried out: these happen before a byte of the request is on its way.

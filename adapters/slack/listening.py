@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from datetime import timedelta
 from typing import Any, Protocol
 
@@ -12,7 +12,7 @@ from adapters.errors import AdapterError, Transient
 from adapters.hearing import BATCH, Hearing
 from adapters.payloads import Payload
 from adapters.seen import LastSeen, Seen
-from adapters.slack import refusals, translate
+from adapters.slack import recipients, refusals, translate
 from adapters.slack.calls import Call, channels_call
 from adapters.slack.catching_up import Behind, Place, deliveries, messages_since, pages, reading_list
 from adapters.slack.content import Me
@@ -22,11 +22,13 @@ from adapters.tasks import until_one_ends
 log = logging.getLogger(__name__)
 
 CATCH_UP = timedelta(hours=24)  # what is older than this when we come back is not read any more
-HOLD_SECONDS = 10.0  # how long what is said now waits for what was missed before it
+HOLD_SECONDS = 60.0  # how long what is said now waits for what was missed before it: Slack asks us to wait for less
+HOLD_FOR_NEW_SECONDS = 10.0  # of each start, in which it waits for what was missed in channels that are new
 CHECK_SECONDS = 1.0  # between two looks at whether the socket still answers
 QUIET_SECONDS = 600.0  # after which we look whether there is nothing to hear, or whether we are deaf
 LATE = timedelta(seconds=60)  # what has not come by then does not come
 PROBED_PLACES = 5
+MOST_TOLD = 20  # workspaces that the log names
 REMEMBERED = 5_000  # messages that were offered, so that none of them counts as missed
 
 
@@ -86,6 +88,9 @@ class Listener:
         self._hearing = Hearing[Payload](clock, self._set_aside)
         self._delivered_at = clock.monotonic()
         self._offered: OrderedDict[Place, None] = OrderedDict()
+        self._new_until = clock.monotonic()  # so long, what is said waits for channels that are new
+        self._given_up: set[str] = set()  # channels in which what is said waits for nothing any more
+        self._turned_away: set[str] = set()  # workspaces and other bots, of which the owner was told
         self._removed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def run(self, receive: Receive, began: Callable[[], None], app_token: str | None) -> None:
@@ -104,18 +109,39 @@ class Listener:
         removal = translate.removal_in(body, self._setting.me)
         if removal is not None and not self._removed.done():
             self._removed.set_exception(refusals.removed(removal))
+        if (other := recipients.not_for(body, self._setting.me)) is not None:
+            return self._turn_away(other)
         if "command" in body:
             body = {**body, "received_ts": translate.ts_of(self._clock.now())}
         await self._until_read(translate.event_in(body).get("channel"))
         await self._offer(body)
 
+    def _turn_away(self, other: str) -> None:
+        """Say once whom Slack takes us for; what it delivers is acknowledged: it would come again to us and nobody else."""
+        if other in self._turned_away or len(self._turned_away) >= MOST_TOLD:
+            return
+        self._turned_away.add(other)
+        extra = {"action": "turned_away", "account": f"slack/{self._setting.account}"}
+        log.warning("%s", recipients.what_to_do(other, self._setting.me), extra=extra)
+
     async def _until_read(self, channel: Any) -> None:
-        """Let what was missed in a channel come before what is said there now.
+        """Let what was missed in a channel come before what is said there now, and both after what channels have that are new.
 
         Else a crash in between would hide it: what the store says about how far we are must not count what came later.
         """
-        if isinstance(channel, str) and self._behind.is_behind(channel):
-            await until_one_ends(self._behind.until_read(channel), self._clock.sleep(HOLD_SECONDS))
+        if not isinstance(channel, str):
+            return
+        if self._behind.has_new:
+            await self._at_most(self._new_until - self._clock.monotonic(), self._behind.until_none_new())
+        if self._behind.is_behind(channel) and channel not in self._given_up:
+            await self._at_most(HOLD_SECONDS, self._behind.until_read(channel))
+        if self._behind.is_behind(channel):
+            self._given_up.add(channel)  # its mark is about to move: to wait again would be of no use
+        else:
+            self._given_up.discard(channel)
+
+    async def _at_most(self, seconds: float, work: Coroutine[Any, Any, None]) -> None:
+        await until_one_ends(work, self._clock.sleep(max(seconds, 0)))
 
     async def _offer(self, *bodies: Payload) -> None:
         for body in bodies:
@@ -145,22 +171,21 @@ class Listener:
         new_channels = True
         try:
             while True:
-                seen = await self._note_how_far()  # before anything comes over the socket
+                seen = await self._note_how_far(new_channels=new_channels)  # before anything comes over the socket
                 opened = await self._connection.open_socket(app_token, self._alive)
                 if socket is not None:
                     await socket.end()
                 socket = opened
                 self._alive()
                 began()
-                keeping_up = self._keep_up(seen if new_channels else ())
-                await until_one_ends(self._watch(socket), keeping_up)
                 new_channels = False
+                await until_one_ends(self._watch(socket), self._keep_up(seen))
         finally:
             if socket is not None:
                 await socket.end()
 
     async def _over_http(self, began: Callable[[], None]) -> None:
-        seen = await self._note_how_far()
+        seen = await self._note_how_far(new_channels=True)
         began()
         await self._read_missed(seen)
         await asyncio.get_running_loop().create_future()
@@ -187,20 +212,23 @@ class Listener:
             if self._clock.monotonic() - self._delivered_at >= QUIET_SECONDS:
                 await self._probe()
 
-    async def _note_how_far(self) -> Sequence[Seen]:
-        seen = await self._last_seen()
-        self._behind.note(seen, horizon=self._clock.now() - CATCH_UP)
+    async def _note_how_far(self, *, new_channels: bool) -> Sequence[Seen]:
+        seen, horizon = await self._last_seen(), self._clock.now() - CATCH_UP
+        self._behind.note(seen, horizon=horizon)
+        if new_channels:
+            self._behind.look_for_new(seen, horizon=horizon)
+            self._new_until = self._clock.monotonic() + HOLD_FOR_NEW_SECONDS
         return seen
 
     async def _read_missed(self, seen: Sequence[Seen]) -> None:
-        if seen:
+        if self._behind.is_unlisted:
             await self._discover(seen)
-        async for bodies in self._behind.read(self._ask, self._clock, team=self._setting.me.team_id):
+        async for bodies in self._behind.read(self._ask, self._clock, me=self._setting.me):
             for first in range(0, len(bodies), BATCH):  # more at once than may wait would be refused each time
                 await self._offer(*bodies[first : first + BATCH])
 
     async def _discover(self, seen: Sequence[Seen]) -> None:
-        """Find the channels and private chats that nothing was heard from yet: somebody may have written first there."""
+        """Find the channels and private chats that nothing was heard from yet."""
         channels: list[str] = []
         try:
             async for page in pages(channels_call, self._ask, self._clock):
@@ -209,7 +237,7 @@ class Listener:
             log.info(
                 "not every channel is known: %s", error, extra={"action": "catch_up", "account": self._setting.account}
             )
-        self._behind.discover(channels, seen, horizon=self._clock.now() - CATCH_UP)
+        self._behind.discover(channels, seen)
 
     async def _probe(self) -> None:
         """Raise `Transient` when the places heard from last have messages that the socket never brought."""

@@ -7,6 +7,7 @@ character that nobody sees, or escaped. Only links are live, and they show where
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from urllib.parse import unquote
 
 from adapters.markdown import parse, plain
@@ -45,6 +46,7 @@ def _harmless(text: str) -> str:
     return escaped(_PING.sub(f"@{_JOINER}", text))
 
 
+@lru_cache(maxsize=16)  # to split a text, it is measured; to send its parts, they are written
 def plain_text(markdown: str) -> str:
     """Return a Markdown source without formatting, as `text` of a message: what notifications and old clients show."""
     return escaped(plain(markdown))

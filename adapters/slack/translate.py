@@ -11,6 +11,7 @@ from adapters.choices import said
 from adapters.payloads import Payload, dead_letter, repaired
 from adapters.slack.content import Me, Names, attachments_of, is_ours, people_in, read_text, shared, words_for_files
 from adapters.slack.markup import unescaped
+from adapters.slack.recipients import names_us
 
 _WRITTEN = {None, "file_share", "me_message", "thread_broadcast", "bot_message"}  # subtypes of what somebody wrote
 _TS = re.compile(r"(\d+)\.(\d{6})")
@@ -37,6 +38,8 @@ def event(body: Payload, setting: Setting) -> Event | None:
     Total: a delivery that cannot be read becomes a `DeadLetter`, so that it neither stops the queue nor vanishes.
     """
     try:
+        if is_ours(event_in(body), setting.me):  # each message that we send comes back
+            return None
         whole = repaired(body)
         if whole.get("type") == "block_actions":
             return _press(whole, setting)
@@ -104,7 +107,7 @@ def is_message_id(message_id: str) -> bool:
 def _event(body: Payload, setting: Setting) -> Inbound | None:
     found: Payload = body["event"]
     if found["type"] == "app_mention":
-        return _message(found, found, body, setting, mentioned=True)
+        return _message(found, found, body, setting, mentioned=names_us(body, setting.me))
     if found["type"] != "message":
         return None
     if found.get("subtype") != "message_changed":

@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING
 
 from adapters.base import Chat, Inbound
-from gateway.inbox import Arrival, Held, Part, Receipt, ReceiptKind, TakenUp
+from gateway.inbox import Arrival, Held, PairingRequest, Part, Receipt, ReceiptKind, TakenUp
 from gateway.store import conversations, outbox_rows
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from memory.sqlite import Row, Transaction
 
 MAX_PENDING_PAIRINGS = 3
+OWNER_TOLD_SECONDS = 3_600.0  # between two notices about those who wait to be let in, of all accounts
+UNSEEN_SECONDS = 300.0  # how old what a bot writes may be when we first hear of it by an edit
 
 
 @cache
@@ -122,6 +125,8 @@ def _reword(tx: "Transaction", arrival: Arrival, now: float) -> Receipt:
     """
     row = tx.one("inbox_find", **_key(arrival))
     if row is None:
+        if _begins_empty(arrival.message, now):
+            return accept(tx, replace(arrival, message=replace(arrival.message, edited=False)), now)
         return Receipt("ignored", arrival, 0, _instant(now))
     arrived = _instant(row["received_at"])
     if row["state"] == "ignored":
@@ -129,12 +134,20 @@ def _reword(tx: "Transaction", arrival: Arrival, now: float) -> Receipt:
             tx.run("inbox_rehear", seq=row["seq"], message=encode(arrival.message), heard=arrival.heard)
         return _take_up(tx, arrival, now)
     if not arrival.admitted:
+        values = {"message": encode(arrival.message), "heard": arrival.heard}
+        if arrival.message.sender.is_bot and tx.run("inbox_withdraw", seq=row["seq"], **values):
+            return Receipt("withdrawn", arrival, row["seq"], arrived)
         return Receipt("ignored", arrival, 0, arrived)
     if tx.run("inbox_reword", seq=row["seq"], message=encode(arrival.message)):
         return Receipt("reworded", arrival, row["seq"], arrived)
     if row["message"] and decode(row["message"]).text == arrival.message.text:
         return Receipt("duplicate", arrival, row["seq"], arrived)
     return Receipt("reworded_late", arrival, row["seq"], arrived)
+
+
+def _begins_empty(message: Inbound, now: float) -> bool:
+    """Tell whether an edit is the first that we hear of a message: what grows may begin with nothing in it."""
+    return message.sender.is_bot and now - message.sent_at.timestamp() < UNSEEN_SECONDS
 
 
 def _instant(seconds: float) -> datetime:
@@ -159,4 +172,15 @@ def refusal(tx: "Transaction", arrival: Arrival, now: float) -> tuple[Part, ...]
         return ()
     who = {"sender": sender.id, "name": sender.name[:80], "chat": chat.id}
     tx.run("pairing_insert", code=request.code, **place, **who, now=now, expires_at=request.expires_at)
-    return request.parts
+    return (*request.parts, *_for_owner(tx, request, now))
+
+
+def _for_owner(tx: "Transaction", request: PairingRequest, now: float) -> tuple[Part, ...]:
+    """Return what an owner is told about those who wait: seldom, so that strangers cannot fill the owner's chat."""
+    newest = tx.one("inbox_last_chat", sessions=json.dumps(request.owners)) if request.notice else None
+    if request.notice is None or newest is None or not tx.run("owner_told", now=now, before=now - OWNER_TOLD_SECONDS):
+        return ()
+    waiting = tx.all("pairings", now=now)
+    return (
+        request.notice(len(waiting), Chat(newest["platform"], newest["account"], newest["chat"], newest["thread"])),
+    )

@@ -70,15 +70,23 @@ class ReminderRows:
     def _now(self) -> float:
         return self._clock.now().timestamp()
 
-    async def add(self, asked: Asked) -> Reminder | None:
-        """Store a reminder; None, and nothing stored, when its chat has `MOST_IN_A_CHAT` already."""
+    async def add(self, asked: Asked, *, asked_by: int | None = None) -> Reminder | None:
+        """Store a reminder; None, and nothing stored, when its chat has `MOST_IN_A_CHAT` already.
+
+        `asked_by` is the inbox row of a command: however often that is repeated, it sets one, which is returned.
+        """
         chat, sender = asked.chat, asked.sender
         place = {"platform": chat.platform, "account": chat.account, "chat": chat.id, "thread": chat.thread}
         where = {"kind": asked.kind, "guild": asked.guild, "chat_title": asked.chat_title}
         who = {"agent": asked.agent, "session": asked.session, "sender": sender.id, "sender_name": sender.name}
         when = {"rule": asked.rule, "due_at": asked.due.timestamp(), "late_seconds": asked.late_seconds}
         values = place | where | who | when | {"text": asked.text, "most": MOST_IN_A_CHAT, "now": self._now()}
-        row = await self._database.run(lambda tx: tx.one("reminder_add", **values))
+
+        def work(tx: "Transaction") -> "Row | None":
+            known = None if asked_by is None else tx.one("reminder_asked", asked_by=asked_by)
+            return known or tx.one("reminder_add", **values, asked_by=asked_by)
+
+        row = await self._database.run(work)
         return None if row is None else _reminder(row)
 
     async def of(self, scope: Scope) -> list[Reminder]:

@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
@@ -22,6 +24,13 @@ from memory.sqlite import Database, load_migrations, load_statements
 
 if TYPE_CHECKING:
     from memory.sqlite import Transaction
+
+
+def _refused(tx: "Transaction", receipt: Receipt, now: float) -> Receipt:
+    """Say what is to be said about a message that was not admitted."""
+    parts = inbox_rows.refusal(tx, receipt.arrival, now)
+    outbox_rows.add(tx, parts, now)
+    return replace(receipt, told=tuple(part.chat for part in parts)) if parts else receipt
 
 
 class Store:
@@ -74,7 +83,7 @@ class Store:
             for arrival in arrivals:
                 receipt = inbox_rows.accept(tx, arrival, now)
                 if receipt.kind == "ignored" and receipt.seq:
-                    outbox_rows.add(tx, inbox_rows.refusal(tx, arrival, now), now)
+                    receipt = _refused(tx, receipt, now)
                 receipts.append(receipt)
             return receipts
 
@@ -83,6 +92,13 @@ class Store:
     async def our_threads(self, threads: Sequence[Chat]) -> frozenset[Chat]:
         """Return the threads that hang on a message to us or of ours; see `Inbox.our_threads`."""
         return await self._database.run(lambda tx: overheard.our_threads(tx, threads))
+
+    async def changed(self, message: Inbound) -> datetime | None:
+        """Return when we last changed a message that is ours; see `Inbox.changed`."""
+        place = {"platform": message.chat.platform, "chat": message.chat.id, "message_id": message.id}
+        now = self._now()
+        row = await self._database.run(lambda tx: tx.one("outbox_changed", **place, now=now))
+        return None if row is None else datetime.fromtimestamp(row["changed_at"], UTC)
 
     async def overheard(self, seqs: Sequence[int], *, most: int) -> list[Inbound]:
         """Return what a group said among itself before these rows; see `Inbox.overheard`."""

@@ -208,11 +208,16 @@ class Embedding:
         if old is None:
             return
         try:
-            while found := await self._waiting(used):
+            while await self._serves(used) and (found := await self._waiting(used)):
                 for batch in self._batches(found):
-                    await self._embed(used, old, batch)
+                    await self._embed(used, old, batch, only_in_use=True)
         except (EmbedderError, _DimensionChanged) as error:
             await self.models.drop(used.embedder, str(error) or "its vectors have another length than they had")
+
+    async def _serves(self, model: Model) -> bool:
+        """Tell whether a model's vectors are still in use: another process may have put others in their place."""
+        now = await self.models.in_use()
+        return now is not None and now.identity == model.identity
 
     async def _hurried(self, model: Model) -> list[Waiting]:
         """Return what is urgent; a file that has all its vectors is so no more."""
@@ -234,8 +239,10 @@ class Embedding:
             yield found[start : start + len(texts)]
             start += len(texts)
 
-    async def _embed(self, model: Model, embedder: Embedder, batch: Sequence[Waiting]) -> None:
-        """Embed a batch and commit its vectors, with their signs if `model` is in use."""
+    async def _embed(
+        self, model: Model, embedder: Embedder, batch: Sequence[Waiting], *, only_in_use: bool = False
+    ) -> None:
+        """Embed a batch and commit its vectors, with their signs if `model` is in use; with `only_in_use` only then."""
         import numpy as np
 
         found = await embed_each(embedder, [each.text for each in batch], size=self._size)
@@ -251,7 +258,7 @@ class Embedding:
                 if embedder is self._embedder:
                     self.models.note_dimension(len(vector))
                 raise _DimensionChanged
-        await self._file.write(lambda tx: serving.put_vectors(tx, model, vectors))
+        await self._file.write(lambda tx: serving.put_vectors(tx, model, vectors, only_in_use=only_in_use))
         self._moved += len(vectors)
 
     def _refuse(self, model: Model, passage: Waiting, why: str) -> None:

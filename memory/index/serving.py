@@ -77,6 +77,7 @@ def remember(tx: "Transaction", model: Model) -> None:
 def begin_anew(tx: "Transaction", embedder: str) -> None:
     """Forget what was learnt of an embedder and by it, but for vectors that are in use: they serve as those of a former
     model until all are made anew, whatever happens meanwhile."""
+    tx.run("cache_prune_embedders")  # what nobody knows any more may have the former model's name
     used = in_use(tx)
     if used is not None and used.embedder == embedder and not used.is_former:
         former = replace(used, is_former=True)
@@ -102,12 +103,20 @@ def install(tx: "Transaction", model: Model) -> None:
                 _put_signs(tx, model, kind, page)
 
 
-def put_vectors(tx: "Transaction", model: Model, vectors: "Mapping[bytes, Vector]") -> None:
-    """Put vectors into the cache by the hash of their passage, and into use if they are of the model that is."""
+def put_vectors(
+    tx: "Transaction", model: Model, vectors: "Mapping[bytes, Vector]", *, only_in_use: bool = False
+) -> None:
+    """Put vectors into the cache by the hash of their passage, and into use if they are of the model that is.
+
+    With `only_in_use` those of another model are dropped: what served until now may have been replaced meanwhile.
+    """
+    is_in_use = (now := in_use(tx)) is not None and now.identity == model.identity
+    if only_in_use and not is_in_use:
+        return
     stored = {hash_: encode(vector) for hash_, vector in vectors.items()}
     tx.run("cache_known", identity=model.identity)
     new = [h for h, vector in stored.items() if tx.run("cache_put", identity=model.identity, hash=h, vector=vector)]
-    if (now := in_use(tx)) is None or now.identity != model.identity:
+    if not is_in_use:
         return
     for kind in KINDS:
         name = f"{kind}_with_hash"

@@ -137,7 +137,7 @@ class Rights:
         return self.now
 
     async def looked(self, n: int) -> None:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while self._looks < n:
                 self._looked.clear()
                 await self._looked.wait()

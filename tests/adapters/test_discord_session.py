@@ -60,7 +60,7 @@ class Memory:
         return [event for event in self.committed if isinstance(event, Inbound)]
 
     async def texts(self, n: int) -> list[str]:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while len(self.messages) < n:
                 self.more.clear()
                 await self.more.wait()
@@ -291,7 +291,7 @@ async def test_a_slash_command_that_could_not_be_committed_at_first_is_answered_
 ) -> None:
     server, memory = Server(), Memory()
     memory.failures.append(OSError("the disk is full"))
-    async with session(server, memory) as found, asyncio.timeout(10):
+    async with session(server, memory) as found, asyncio.timeout(60):
         found.hear("INTERACTION_CREATE", slash(1))
         assert await memory.texts(1) == ["/status"]
 

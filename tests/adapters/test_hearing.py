@@ -194,7 +194,7 @@ async def test_what_is_offered_to_an_account_that_has_ended_is_not_acknowledged(
     hears = hearing()
     hears.close()
 
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         with pytest.raises(Transient):
             await hears.offer("late")
 

@@ -33,12 +33,22 @@ def signs(text: str) -> str:
     return "".join(sign for sign in text if not sign.isspace() and sign != ">")
 
 
+def unnumbered(text: str) -> str:
+    """Return a text without numbers and the signs of items behind them: lists that go on have those that people saw."""
+    return re.sub(r"\d+[.)]?", "", text)
+
+
 def adds_only_what_stands_alone(text: str, cut: str, source: str) -> bool:
-    """Tell whether a part is its slice, but for margins of containers, fences reopened and closed, and heads of tables."""
-    written = iter(signs(text))
-    is_whole = all(sign in written for sign in signs(cut))
-    repeated = set("".join(line for line in re.split("[\r\n]", source) if re.search(r"```|~~~|\|", line)))
-    return is_whole and set(Counter(signs(text)) - Counter(signs(cut))) <= repeated
+    """Tell whether a part is its slice, but for what makes it stand alone.
+
+    That is margins of containers, numbers of items, fences reopened and closed, heads of tables, definitions of links.
+    """
+    shown, own = signs(unnumbered(text)), signs(unnumbered(cut))
+    written = iter(shown)
+    is_whole = all(sign in written for sign in own)
+    repeated = set("".join(line for line in re.split("[\r\n]", source) if re.search(r"```|~~~|\||\]:", line)))
+    repeated |= set("<>%ABCDEF") if "]:" in source else set()
+    return is_whole and set(Counter(shown) - Counter(own)) <= repeated
 
 
 @targets
@@ -57,10 +67,11 @@ def test_at_every_limit_parts_fit_are_never_empty_and_are_the_source(target: Tar
 
 
 def looks(source: str) -> list[tuple[str, bool]]:
-    """Return the visible characters of a source but digits, and of each whether it is in a block of code."""
+    """Return the visible characters of a source but numbers, and of each whether it is in a block of code."""
     rendered = read(source)
     code = {at for span in rendered.spans if span.kind == "pre" for at in range(span.start, span.end)}
-    return [(sign, at in code) for at, sign in enumerate(rendered.text) if sign in signs(sign) and not sign.isdigit()]
+    numbers = {at for number in re.finditer(r"\d+[.)]?", rendered.text) for at in range(*number.span())}
+    return [(sign, at in code) for at, sign in enumerate(rendered.text) if sign in signs(sign) and at not in numbers]
 
 
 def is_greek(sign: str) -> bool:

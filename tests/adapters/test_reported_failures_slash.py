@@ -54,7 +54,7 @@ class Discord:
         return {}
 
     async def taken_over(self) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not any(call.path.endswith("/callback") for call in self.asked):
                 self.more.clear()
                 await self.more.wait()

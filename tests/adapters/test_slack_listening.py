@@ -109,7 +109,7 @@ class Store:
             raise OSError("the disk is full")
 
     async def until(self, reached: Callable[[], bool]) -> None:
-        async with asyncio.timeout(10), self._changed:
+        async with asyncio.timeout(60), self._changed:
             await self._changed.wait_for(reached)
 
     async def texts(self, n: int = 0) -> list[str]:
@@ -180,6 +180,12 @@ class House:
                 return
             await asyncio.sleep(0)
         raise AssertionError(f"it never came to that; committed: {self.store.committed}")
+
+
+async def ended(run: "asyncio.Task[None]") -> None:
+    """Wait until a run has ended, and end as it did."""
+    async with asyncio.timeout(60):
+        await run
 
 
 @pytest.fixture
@@ -290,7 +296,7 @@ async def test_an_app_that_is_removed_ends_the_account(house: House, event: dict
         await listener.hear({"team_id": "T1", "event": event | {"event_ts": ts(0)}})
 
         with pytest.raises(Unauthorized, match="Install it again"):
-            await task
+            await ended(task)
 
 
 STAYS: list[tuple[str, dict[str, Any]]] = [
@@ -352,7 +358,7 @@ async def test_a_slack_that_does_not_tell_names_is_not_waited_for_long(house: Ho
 
     directory = Directory(house.clock, never)
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await directory.learn({"U1"})
         await directory.learn({"U1"})  # at once: it was asked for a moment ago
 
@@ -378,7 +384,7 @@ async def test_a_socket_that_is_lost_ends_the_run(house: House) -> None:
         house.slack.sockets[0].ended.set()
 
         with pytest.raises(Transient, match="lost"):
-            await task
+            await ended(task)
     assert house.slack.sockets[0].closed
 
 
@@ -389,7 +395,7 @@ async def test_a_socket_that_does_not_answer_any_more_ends_the_run_and_gives_no_
         house.slack.sockets[0].ended.set()
 
         with pytest.raises(Transient):
-            await task
+            await ended(task)
     assert house.alive == signs
 
 
@@ -398,8 +404,7 @@ async def test_a_socket_that_is_open_and_does_not_answer_ends_the_run(house: Hou
         house.slack.sockets[0].connected = False
 
         with pytest.raises(Transient):
-            async with asyncio.timeout(10):
-                await task
+            await ended(task)
     assert house.slack.sockets[0].closed
 
 
@@ -408,7 +413,7 @@ async def test_a_socket_that_cannot_be_opened_ends_the_run_as_it_failed(house: H
 
     async with house.running() as (_, task):
         with pytest.raises(Transient, match="no hello"):
-            await task
+            await ended(task)
 
 
 # ── what was missed ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -456,6 +461,47 @@ async def test_a_channel_that_nothing_was_heard_from_is_read_since_anything_was_
         texts = await house.store.texts(1)
 
     assert texts == ["hello, I am new"]
+
+
+async def test_a_channel_that_nothing_was_heard_from_is_as_far_behind_as_the_place_that_was_silent_for_longest(
+    house: House,
+) -> None:
+    house.seen = [Seen("C1", None, ts(-900)), Seen("C2", None, ts(-10))]
+    house.slack.channels = ["C1", "C2", "D0NEW"]
+    house.slack.history = {"C1": [message("later", -5)], "D0NEW": [message("too old", -3_600), message("new", -300)]}
+
+    async with house.running():
+        assert await house.store.texts(2) == ["new", "later"]  # what moves the mark comes after it
+
+
+async def test_what_was_said_in_a_new_channel_before_we_came_to_it_is_not_ours_to_answer(house: House) -> None:
+    joined = message("<@U0BOT> has joined the channel", -400) | {"subtype": "channel_join", "user": "U0BOT"}
+    other = message("<@U1> has joined the channel", -200) | {"subtype": "channel_join", "user": "U1"}
+    house.seen = [Seen("C1", None, ts(-900))]
+    house.slack.channels = ["C1", "C0NEW"]
+    house.slack.history = {
+        "C0NEW": [message("before", -500, reply_count=1), joined, message("after", -300), other],
+        "C1": [message("in a known one", -800)],
+    }
+    house.slack.threads["C0NEW", ts(-500)] = [message("in its thread", -450)]
+
+    async with house.running():
+        assert await house.store.texts(2) == ["after", "in a known one"]
+
+
+async def test_a_new_channel_that_one_run_did_not_read_is_as_far_behind_for_the_next_whatever_was_heard_since(
+    house: House,
+) -> None:
+    house.seen = [Seen("C1", None, ts(-600))]
+    house.slack.channels = ["C1", "D0NEW"]
+    house.slack.history = {"D0NEW": [message("missed", -300)]}
+    house.slack.failures = [Transient("not now", retry_after_seconds=3_600)]
+    async with house.running():
+        await house.until(lambda: house.clock.sleeping > 0)
+
+    house.seen = [Seen("C1", None, ts(-10))]
+    async with house.running():
+        assert "missed" in await house.store.texts(1)
 
 
 async def test_an_account_that_has_heard_nothing_yet_owes_no_answers(house: House) -> None:
@@ -534,13 +580,15 @@ async def test_what_is_said_now_waits_only_so_long_for_what_slack_does_not_tell(
     house.slack.failures = [Rejected("missing_scope"), Transient("not now", retry_after_seconds=3_600)]
 
     async with house.running() as (listener, _):
-        hearing = asyncio.create_task(listener.hear(body("now")))
+        await house.until(lambda: house.clock.sleeping == 1 and not house.behind.has_new)
+        hearing = asyncio.create_task(listener.hear(body("now", 1)))
         await house.until(lambda: house.clock.sleeping == 2)
         assert not hearing.done()
         house.clock.advance(HOLD_SECONDS)
         await hearing
+        await listener.hear(body("and the next waits no more", 2))
 
-    assert await house.store.texts() == ["now"]
+    assert await house.store.texts() == ["now", "and the next waits no more"]
 
 
 async def test_a_slash_command_waits_for_nothing_that_was_missed(house: House) -> None:
@@ -604,7 +652,7 @@ async def test_a_socket_that_is_open_but_silent_is_given_up_and_its_messages_are
         await quiet(house)
 
         with pytest.raises(Transient, match="silent"):
-            await task
+            await ended(task)
 
     assert await house.store.texts() == ["heard", "never delivered"]
 

@@ -129,7 +129,7 @@ async def test_tools_of_one_step_run_side_by_side_and_their_results_go_back_in_o
     calls = (call("meet", text="one"), call("meet", text="two"))
     turn = talk(Say("I look.", calls), "Two things.", tools={"meet": meet})
 
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         result = await turn.run()
 
     assert result.text == "I look.\n\nTwo things."

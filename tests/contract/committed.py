@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
-from adapters.base import Event, Inbound
+from adapters.base import Chat, Event, Inbound
 from adapters.seen import Seen
 
 
@@ -27,7 +27,7 @@ class Store:
             raise OSError("the disk is full")
 
     async def until(self, reached: Callable[[], bool]) -> None:
-        async with asyncio.timeout(20), self._changed:
+        async with asyncio.timeout(60), self._changed:
             await self._changed.wait_for(reached)
 
     async def messages(self, n: int = 1) -> list[Inbound]:
@@ -36,15 +36,16 @@ class Store:
         return [event for event in self.committed if isinstance(event, Inbound)]
 
     async def different(self, n: int = 1) -> list[Inbound]:
-        """As `messages`, but what a platform tells of twice, under one key, is one message."""
+        """As `messages`, but what a platform tells of twice, under one key, is one message, where it was told first."""
         await self.until(lambda: len(self._different()) >= n)
         return self._different()
 
     def _different(self) -> list[Inbound]:
-        messages = [event for event in self.committed if isinstance(event, Inbound)]
-        return list({(message.chat, message.id, message.edited): message for message in reversed(messages)}.values())[
-            ::-1
-        ]
+        found: dict[tuple[Chat, str, bool], Inbound] = {}
+        for event in self.committed:
+            if isinstance(event, Inbound):
+                found.setdefault((event.chat, event.id, event.edited), event)
+        return list(found.values())
 
     async def last_seen(self) -> Sequence[Seen]:
         """Return how far each place is committed, as the gateway's store does."""

@@ -48,7 +48,7 @@ class Readiness:
 
     async def times(self, n: int) -> Ready:
         """Wait until it has been ready `n` times; return what it said last."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while len(self.said) < n:
                 self._news.clear()
                 await self._news.wait()

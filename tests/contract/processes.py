@@ -13,7 +13,7 @@ from tests.emulators.messages_server import MessagesServer
 from tests.emulators.telegram_server import GROUP, TelegramServer
 
 SCRUBJAY = Path(sys.executable).parent / "scrubjay"
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 90.0
 
 SETTINGS = """
 timezone: UTC

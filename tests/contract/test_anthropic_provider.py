@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import socket
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing, asynccontextmanager
@@ -48,8 +49,9 @@ async def model(server: MessagesServer) -> AsyncIterator[AnthropicModel]:
 
 
 @asynccontextmanager
-async def model_at(base_url: str, key: str = KEY, *, read_seconds: float = 5.0) -> AsyncIterator[AnthropicModel]:
-    model = AnthropicModel("claude-test", key, base_url, clock=FakeClock(), read_seconds=read_seconds)
+async def model_at(base_url: str, key: str = KEY, *, read_seconds: float = 90.0) -> AsyncIterator[AnthropicModel]:
+    seconds = {"connect_seconds": 60.0, "read_seconds": read_seconds}
+    model = AnthropicModel("claude-test", key, base_url, clock=FakeClock(), **seconds)
     try:
         yield model
     finally:
@@ -297,10 +299,10 @@ async def test_a_server_that_stalls_in_the_middle_is_unreachable(server: Message
 
 
 async def test_a_server_that_is_not_there_is_unreachable_and_the_log_learns_why() -> None:
-    async with MessagesServer() as gone:
-        address = gone.base_url
-    async with model_at(address) as model:
-        error = await failure(model)
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))  # so that nobody else listens there
+        async with model_at(f"http://127.0.0.1:{nobody.getsockname()[1]}") as model:
+            error = await failure(model)
 
     assert type(error) is ModelUnavailable
     assert "ConnectError" in str(error)

@@ -275,6 +275,9 @@ async def running_gateway(home: Path, rigs: Sequence[Rig]) -> AsyncIterator[None
         yield
     finally:
         await end(process)
+        for rig in rigs:
+            if isinstance(rig, SlackRig):
+                await rig.workspace.sockets(0)  # so that the next one is not taken for this one
 
 
 async def _asked(rig: Rig) -> str:

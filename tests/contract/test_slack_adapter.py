@@ -77,6 +77,12 @@ async def opened(
         await adapter.close()
 
 
+async def ends(adapter: Adapter, store: Store) -> None:
+    """Run an adapter that ends by itself."""
+    async with asyncio.timeout(60):
+        await adapter.run(store.receive, ignore, MENU)
+
+
 def reply(text: str = "hello", *, chat: Chat, key: str = "k1", file: OutFile | None = None) -> Outbound:
     return Outbound(chat, text, key=key, file=file)
 
@@ -97,7 +103,8 @@ async def test_a_mention_is_heard_and_answered_in_its_thread_with_formatting(
         sent_id = await adapter.send(reply("**nothing** & `more`", chat=heard.chat))
 
     [sent] = await slack.sent(n=1)
-    assert (heard.id, heard.clean, heard.addressed, heard.sender.name) == (ts, "what is new?", True, "alice")
+    assert (heard.id, heard.clean, heard.addressed) == (ts, "what is new?", True)
+    assert heard.sender.name in ("alice", slack.alice)  # whom Slack does not name within a second goes by the id
     assert (sent.ts, sent.channel, sent.thread, sent.text) == (sent_id, slack.general, ts, "nothing &amp; more")
     assert sent.blocks == ({"type": "markdown", "text": "**nothing** & `more`"},)
 
@@ -166,7 +173,7 @@ async def test_nothing_is_acknowledged_before_it_is_committed_and_what_was_not_c
     store.refuse = lambda events: True
     async with running(adapter, store):
         await slack.say("hello")
-        await store.until(lambda: len(store.offered) == 1)
+        await store.until(lambda: len(store.offered) >= 1)
         assert [one["acknowledged"] for one in await slack.deliveries()] == [None]
 
     store.refuse = lambda events: False
@@ -201,7 +208,7 @@ async def test_an_app_token_that_opens_no_socket_ends_the_account(
 ) -> None:
     async with opened(slack, clock, app_token=app_token) as adapter:
         with pytest.raises(Unauthorized, match="connections:write"):
-            await adapter.run(store.receive, ignore, MENU)
+            await ends(adapter, store)
 
 
 async def test_an_account_without_a_way_to_hear_ends_with_what_to_set(
@@ -209,7 +216,7 @@ async def test_an_account_without_a_way_to_hear_ends_with_what_to_set(
 ) -> None:
     async with opened(slack, clock, app_token=None) as adapter:
         with pytest.raises(Unauthorized, match="app_token"):
-            await adapter.run(store.receive, ignore, MENU)
+            await ends(adapter, store)
 
 
 # ── sockets that fail ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -236,13 +243,13 @@ async def test_a_socket_that_opens_and_does_not_greet_is_given_up(
     await slack.behave(greets=False)
     async with opened(slack, clock, greeting_seconds=0.2) as adapter:
         with pytest.raises(Transient, match="greet"):
-            await adapter.run(store.receive, ignore, MENU)
+            await ends(adapter, store)
         await slack.sockets(0)
 
-        await slack.behave(greets=True)
-        async with running(adapter, store):
-            await slack.say("hello")
-            await store.messages()
+    await slack.behave(greets=True)
+    async with opened(slack, clock) as adapter, running(adapter, store):
+        await slack.say("hello")
+        await store.messages()
 
 
 async def test_an_account_that_is_connected_gives_signs_of_life_without_a_word(
@@ -506,7 +513,7 @@ async def test_over_http_signed_events_and_commands_are_heard_and_answered_after
             await slack.say("while it does not run")
             deliveries = await slack.deliveries()
 
-    assert [message.clean for message in heard] == ["hello", "hello", "/status"]
+    assert sorted(message.clean for message in heard) == ["/status", "hello", "hello"]  # requests may overtake
     assert adapter.healthy_within_seconds is None
     assert ready.said[0].warnings == ()
     assert deliveries[-1]["acknowledged"] is None

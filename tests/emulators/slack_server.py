@@ -164,14 +164,16 @@ class Workspace:
         place = {"channel_id": channel or self.general, "initial_comment": comment}
         await self._ask("upload", sender=sender, name=name, content=encoded, **place)
 
-    async def command(self, text: str, *, channel: str | None = None, channel_name: str = "general") -> None:
-        """Let Alice use the slash command."""
+    async def command(
+        self, text: str, *, channel: str | None = None, channel_name: str = "general", team: str | None = None
+    ) -> None:
+        """Let Alice use the slash command, or somebody who has her id in another `team`."""
         payload = {
             "command": "/scrubjay",
             "text": text,
             "user_id": self.alice,
             "user_name": "alice",
-            "team_id": self.team,
+            "team_id": team or self.team,
             "channel_id": channel or self.general,
             "channel_name": channel_name,
             "api_app_id": "A0SCRUBJAY",
@@ -198,9 +200,9 @@ class Workspace:
         }
         await self._ask("deliver", type="interactive", payload=payload)
 
-    async def event(self, event: Mapping[str, Any]) -> None:
-        """Tell the app of an event exactly as given."""
-        await self._ask("event", event=event)
+    async def event(self, event: Mapping[str, Any], **envelope: Any) -> None:
+        """Tell the app of an event exactly as given, with other fields around it where `envelope` has them."""
+        await self._ask("event", event=event, envelope=envelope)
 
     # ── what happened ──
 

@@ -71,3 +71,12 @@ def test_no_minute_ever_lets_more_through_than_it_may(pauses: list[float]) -> No
             passed.append(clock.monotonic())
 
     assert all(later - first >= WITHIN_SECONDS for first, later in zip(passed, passed[MOST:], strict=False))
+
+
+def test_a_message_that_goes_on_growing_when_the_bots_are_cut_is_let_through_to_its_end() -> None:
+    clock = FakeClock()
+    talk = BotTalk(clock)
+    assert said(talk, range(MOST + 1)) == [True] * MOST + [False]
+
+    clock.advance(SILENCE_SECONDS / 2)
+    assert said(talk, range(MOST - 1, MOST + 1)) == [True, False]

@@ -334,7 +334,7 @@ class Screen:
     async def until(self, holds: Callable[[str], bool]) -> None:
         """Wait until what was written is as `holds` says."""
         try:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 while not holds(self.text):
                     self._changed.clear()
                     await self._changed.wait()

@@ -60,7 +60,7 @@ def test_a_base_install_that_is_asked_for_more_says_what_to_install_and_starts_n
     words = [sys.executable, "-c", program, command, "--home", str(tmp_path)]
     kept = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
 
-    ended = subprocess.run(words, capture_output=True, text=True, timeout=60, env=kept, check=False)
+    ended = subprocess.run(words, capture_output=True, text=True, timeout=120, env=kept, check=False)
 
     assert ended.returncode == code
     assert said in ended.stderr

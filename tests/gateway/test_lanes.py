@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapters.base import Chat, Inbound, Origin, Sender
-from gateway.lanes import Control, Lanes, Mode, Waiting
+from gateway.lanes import Control, Lanes, Mode, Stoppable, Waiting
 from gateway.router import Route
 from memory.shelves import Audience
 from memory.testing import FakeClock
@@ -745,3 +745,64 @@ def assert_in_order(items: list[Waiting]) -> None:
 )
 def test_every_message_ends_exactly_once_and_in_order_whatever_happens(mode: Mode, cap: int, steps: list[Step]) -> None:
     asyncio.run(_play(mode, cap, steps))
+
+
+async def test_a_turn_that_is_begun_again_waits_for_the_block_and_answers_what_it_had() -> None:
+    async with world() as w:
+        first, other = w.say(), w.say(BOB)
+        await w.quiet()
+        turn = w.hall.running[ALICE].turn
+        async with w.lanes.begun_again(lambda route: route.session == ALICE) as cut:
+            later = w.say(chat="C2")
+            await w.quiet()
+            assert (cut, [*w.hall.running]) == (True, [BOB])
+        await w.quiet()
+        again = w.hall.running[ALICE]
+        assert (again.turn, [(item.seq, item.turn) for item in again.items]) == (turn, [(first.seq, turn)])
+        await w.finish_all()
+
+        assert [control.items[0].seq for control in w.hall.done if control.route.session == ALICE] == [
+            first.seq,
+            later.seq,
+        ]
+        assert [control.items[0].seq for control in w.hall.done if control.route.session == BOB] == [other.seq]
+        assert w.hall.cut == []
+
+
+async def test_stop_ends_a_turn_that_waits_to_be_begun_again() -> None:
+    async with world() as w:
+        first = w.say()
+        await w.quiet()
+        async with w.lanes.begun_again(lambda route: True):
+            assert w.stop()
+            assert not w.stop()
+        await w.finish_all()
+
+        assert [control.items[0].seq for control in w.hall.cut] == [first.seq]
+        assert w.hall.done == []
+
+
+async def test_where_nothing_runs_nothing_is_begun_again() -> None:
+    async with world() as w, w.lanes.begun_again(lambda route: True) as cut:
+        assert not cut
+
+
+async def test_stop_ends_work_between_turns_that_was_asked_for_before_it_and_no_other() -> None:
+    async def work() -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    begun, stopped = asyncio.Event(), list[str]()
+    async with world() as w:
+        asked = next(_seqs)
+        for name in ("first", "second"):
+            w.lanes.barrier(ALICE, work, stops=Stoppable(asked, partial(stopped.append, name)))
+        w.barrier()
+        await begun.wait()
+        assert not w.lanes.stop(ALICE, before=asked).running
+        later = w.say()
+        assert w.stop()
+        await w.quiet()
+
+        assert (stopped, w.hall.passed[ALICE], w.stopped) == (["first", "second"], 1, [later])
+        assert w.lanes.is_free(ALICE)

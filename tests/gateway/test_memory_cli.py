@@ -36,8 +36,18 @@ def machine(tmp_path: Path) -> Machine:
     return machine
 
 
+def searched(machine: Machine, *words: str, **more: str) -> "subprocess.CompletedProcess[str]":
+    """Search as often as it says that not all notes are indexed yet: it waits for them for seconds and not for minutes."""
+    done = machine.run("memory", "search", *words, **more)
+    for _ in range(20):
+        if "still being indexed" not in done.stdout + done.stderr:
+            break
+        done = machine.run("memory", "search", *words, **more)
+    return done
+
+
 def test_a_search_shows_the_lines_that_were_found_and_what_is_amiss_beside_them(machine: Machine) -> None:
-    done = machine.run("memory", "search", "black coffee")
+    done = searched(machine, "black coffee")
 
     assert done.returncode == 0
     head, *lines = done.stdout.splitlines()
@@ -47,7 +57,7 @@ def test_a_search_shows_the_lines_that_were_found_and_what_is_amiss_beside_them(
 
 
 def test_a_search_is_of_one_agent_and_explains_itself_when_asked(machine: Machine) -> None:
-    done = machine.run("memory", "search", "--agent", "work", "--explain", "coffee")
+    done = searched(machine, "--agent", "work", "--explain", "coffee")
 
     head, parts, line = done.stdout.splitlines()
     assert head.startswith("memory/2026-01-26.md:1–1  0.")
@@ -56,13 +66,13 @@ def test_a_search_is_of_one_agent_and_explains_itself_when_asked(machine: Machin
 
 
 def test_nothing_found_is_said(machine: Machine) -> None:
-    done = machine.run("memory", "search", "submarine")
+    done = searched(machine, "submarine")
 
     assert (done.returncode, done.stdout) == (0, "Nothing in memory matches.\n")
 
 
 def test_json_is_what_the_tool_gives(machine: Machine) -> None:
-    told: dict[str, Any] = json.loads(machine.run("memory", "search", "--json", "--limit", "1", "coffee").stdout)
+    told: dict[str, Any] = json.loads(searched(machine, "--json", "--limit", "1", "coffee").stdout)
 
     (find,) = told["results"]
     assert (find["path"], find["startLine"], find["source"]) == ("memory/2026-01-26.md", 1, "memory")
@@ -73,9 +83,9 @@ def test_what_a_terminal_cannot_show_is_printed_by_its_number_and_json_keeps_it(
     note = "- tea 茶 \x85 \U0001f375"
     (machine.home.root / "workspaces/main/memory/2026-01-26.md").write_text(f"{note}\n", encoding="utf-8")
 
-    plain = machine.run("memory", "search", "tea", PYTHONIOENCODING="ascii")
-    of_ascii = machine.run("memory", "search", "--json", "tea", PYTHONIOENCODING="ascii")
-    of_utf8 = machine.run("memory", "search", "--json", "tea")
+    plain = searched(machine, "tea", PYTHONIOENCODING="ascii")
+    of_ascii = searched(machine, "--json", "tea", PYTHONIOENCODING="ascii")
+    of_utf8 = searched(machine, "--json", "tea")
 
     assert (plain.returncode, plain.stderr) == (0, BY_WORDS)
     assert "- tea \\u8336" in plain.stdout
@@ -189,7 +199,7 @@ def test_without_a_terminal_a_line_comes_every_few_seconds_whether_something_mov
 def test_memory_is_searched_and_indexed_beside_a_running_gateway(machine: Machine) -> None:
     with machine.running("run", until="is running"):
         (machine.home.root / "workspaces/main/memory/2026-01-27.md").write_text("- the gate code is on the fridge\n")
-        found = machine.run("memory", "search", "gate code")
+        found = searched(machine, "gate code")
         indexed = machine.run("memory", "index", "--force")
         status = machine.run("memory", "status")
 

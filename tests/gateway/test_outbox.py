@@ -239,7 +239,7 @@ async def delivering(
     def spawn(work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
         return group.create_task(work, name=name)
 
-    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(60), asyncio.TaskGroup() as group:
         yield Delivery(
             store,
             lambda platform, account: by_name.get((platform, account)),

@@ -14,7 +14,7 @@ from gateway.tasks import task_scope
 from memory.clock import Clock, SystemClock, next_occurrence
 from memory.testing import FakeClock
 
-PATIENCE_SECONDS = 10.0
+PATIENCE_SECONDS = 60.0
 
 
 class Recorded:

@@ -1,19 +1,24 @@
 """The store: what arrived and what is to be sent, in one file, each step one transaction."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
+from uuid import uuid4
 
 import apsw
 import apsw.ext
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from adapters.base import Chat, DeadLetter, Inbound, Migration, Sender
 from gateway.inbox import Arrival, Part
 from gateway.outbox import Place, place_of
 from gateway.store import Store
+from gateway.store.inbox_rows import UNSEEN_SECONDS
 from memory.sqlite import Database, load_migrations, load_statements
 from memory.testing import FakeClock
 
@@ -123,6 +128,85 @@ async def test_an_edit_that_would_not_be_admitted_changes_nothing(store: Store) 
 
     assert await accept(store, ignored("1", "first", edited=True)) == [("ignored", 0)]
     assert await open_texts(store) == ["@us first"]
+
+
+async def test_another_bot_takes_back_what_was_for_us_until_somebody_answers_it(store: Store) -> None:
+    def by_bot(arrival: Arrival) -> Arrival:
+        sender = Sender("B2", "Other", is_bot=True)
+        return replace(arrival, message=replace(arrival.message, sender=sender), heard=not arrival.admitted)
+
+    await accept(store, by_bot(admitted("1", "@us let me")))
+    assert await accept(store, by_bot(ignored("1", "let me think", edited=True))) == [("withdrawn", 1)]
+    assert await open_texts(store) == []
+    assert await accept(store, by_bot(admitted("1", "let me think, @us", edited=True))) == [("new", 1)]
+    await store.start_turn("T", [1])
+    assert await accept(store, by_bot(ignored("1", "never mind", edited=True))) == [("ignored", 0)]
+    assert await open_texts(store) == ["let me think, @us"]
+
+
+async def test_what_a_bot_begins_with_nothing_is_known_by_its_first_words_and_not_by_an_edit_long_after(
+    store: Store, clock: FakeClock
+) -> None:
+    def words(id: str) -> Arrival:
+        arrival = admitted(id, "hello", edited=True)
+        sent_at, sender = clock.now(), Sender("B2", "Other", is_bot=True)
+        return replace(arrival, message=replace(arrival.message, sender=sender, sent_at=sent_at))
+
+    late = words("2")
+    assert await accept(store, words("1")) == [("new", 1)]
+    assert await accept(store, words("1")) == [("reworded", 1)]
+    clock.advance(UNSEEN_SECONDS)
+    assert await accept(store, late) == [("ignored", 0)]
+
+
+async def test_when_we_last_changed_a_message_is_known_by_its_id_whichever_account_sent_it(
+    store: Store, clock: FakeClock
+) -> None:
+    other = replace(CHAT, account="other")
+    [receipt] = await store.accept([replace(admitted("1"), turn="T")])
+    growing = await store.drafts.begin_draft("T", CHAT, None)
+    assert (receipt.begun, growing is not None) == (True, True)
+    assert growing is not None
+    await store.drafts.placed(growing.seq, "S1")
+    heard = message("S1", chat=other)
+    clock.advance(60)
+    assert await store.changed(heard) == clock.now()
+
+    await store.finish_turn("T", "replied", [Part(CHAT, "an answer")])
+    assert await store.changed(heard) == clock.now()
+    parcel = await store.take(place_of(CHAT))
+    assert parcel is not None
+    await store.sent(parcel, "S1")
+    ended = clock.now()
+    clock.advance(60)
+    assert await store.changed(heard) == ended
+    assert await store.changed(message("S2", chat=other)) is None
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("ABC"), st.sampled_from([None, "7", "70", "8"]), st.integers(1, 120)), max_size=25
+    )
+)
+def test_the_newest_message_of_every_place_is_found_by_its_number(
+    tmp_path: Path, said: list[tuple[str, str | None, int]]
+) -> None:
+    asyncio.run(_newest_is_found(tmp_path / f"{uuid4().hex}.sqlite", said))
+
+
+async def _newest_is_found(path: Path, said: list[tuple[str, str | None, int]]) -> None:
+    store = await Store.open(path, FakeClock())
+    newest: dict[tuple[str, str | None], int] = {}
+    for chat, thread, number in {(chat, number): (chat, thread, number) for chat, thread, number in said}.values():
+        await accept(store, admitted(str(number), chat=replace(CHAT, id=chat, thread=thread)))
+        newest[chat, thread] = max(newest.get((chat, thread), 0), number)
+    await accept(store, admitted("999", chat=replace(CHAT, account="other")))
+    found = await store.last_seen(CHAT.platform, CHAT.account)
+    await store.close()
+
+    assert {(seen.chat_id, seen.thread): int(seen.message_id) for seen in found} == newest
+    assert len(found) == len(newest)
 
 
 async def test_an_edit_can_address_us_for_the_first_time(store: Store) -> None:

@@ -21,7 +21,8 @@ from gateway.errors import ConfigInvalid
 from gateway.explain import describe_config
 from gateway.home import Home
 from gateway.web import Web, address, bound, refusal
-from gateway.web_endpoints import Endpoints, Limits, readiness
+from gateway.web_bodies import Limits
+from gateway.web_endpoints import Endpoints, readiness
 from gateway.web_server import HEAD_SECONDS, MOST_OPEN, HttpServer
 from memory.testing import FakeClock
 from tests.scenarios.watched_clock import WatchedClock
@@ -51,6 +52,9 @@ class Hooked(FakeAdapter):
             self.released.set()
         self._status = status
 
+    def may_have_made(self, headers: Mapping[str, str]) -> bool:
+        return "x-forged" not in headers
+
     async def answer(self, body: str, headers: Mapping[str, str]) -> Answered:
         self.taken.append((body, headers))
         await self.released.wait()
@@ -59,7 +63,7 @@ class Hooked(FakeAdapter):
 
 async def until(holds: Callable[[], bool]) -> None:
     """Wait until something is true that nobody announces."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not holds():  # noqa: ASYNC110 - a server that listens sets no event
             await asyncio.sleep(0.005)
 
@@ -92,7 +96,7 @@ async def serving(
     token: str | None = None,
     limits: Limits | None = None,
     clock: FakeClock | None = None,
-    grace_seconds: int = 5,
+    grace_seconds: int = 60,
     head_seconds: float = HEAD_SECONDS,
 ) -> AsyncIterator[Running]:
     """Serve on a free port until the block ends."""
@@ -276,6 +280,53 @@ async def test_a_body_that_grows_too_large_is_refused_without_its_end() -> None:
     assert len(slack.taken) == 1
 
 
+async def test_a_request_that_its_platform_cannot_have_made_is_turned_away_before_its_body_comes(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    slack = Hooked()
+    head = b"POST /slack/work HTTP/1.1\r\nhost: x\r\n"
+    async with serving(slack) as running:
+        reader, writer = await asyncio.open_connection("127.0.0.1", running.port)
+        writer.write(head + b"x-forged: yes\r\ncontent-length: 1000000\r\n\r\n")
+        forged = await reader.readuntil(b"\r\n\r\nUnauthorized")
+        writer.write(b"x" * 1_000_000 + head + b"content-length: 2\r\n\r\nok")
+        answer = await reader.readuntil(b"ok")
+        writer.close()
+
+    assert forged.startswith(b"HTTP/1.1 401")
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert [body for body, _ in slack.taken] == ["ok"]
+    assert caplog.text.count("turned away") == 1
+
+
+def asking(length: int) -> bytes:
+    """Return the head of a request that has a body."""
+    return f"POST /slack/work HTTP/1.1\r\nhost: x\r\ncontent-length: {length}\r\n\r\n".encode()
+
+
+async def test_what_bodies_may_hold_in_all_is_bounded_and_small_ones_have_room_whatever_the_others_do() -> None:
+    limits, slack = Limits(free_bytes=10, shared_bytes=100, read_seconds=600), Hooked()
+    async with serving(slack, limits=limits) as running, AsyncExitStack() as open_ones:
+        for _ in range(2):  # ninety of the hundred are held by bodies that do not end
+            reader, writer = await asyncio.open_connection("127.0.0.1", running.port)
+            open_ones.callback(writer.close)
+            writer.write(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n" + asking(1000) + b"x" * 55)
+            await reader.readuntil(b"alive")
+        await told(503, running.http, b"x" * 21)  # as soon as the others' bytes have come
+        small = [await running.http.post("/slack/work", content=b"x" * 10) for _ in range(20)]
+        await open_ones.aclose()
+        await told(200, running.http, b"x" * 110)  # as soon as it is known that they are gone
+
+    assert {answer.status_code for answer in small} == {200}
+
+
+async def told(status: int, http: httpx.AsyncClient, body: bytes) -> None:
+    """Send a body again and again until it is answered so."""
+    async with asyncio.timeout(60):
+        while (await http.post("/slack/work", content=body)).status_code != status:  # noqa: ASYNC110 - as above
+            await asyncio.sleep(0.005)
+
+
 async def test_a_body_that_does_not_come_is_not_waited_for() -> None:
     async with serving(Hooked(), limits=Limits(read_seconds=0.05)) as running:
         reader, writer = await asyncio.open_connection("127.0.0.1", running.port)
@@ -292,7 +343,7 @@ async def closed(port: int, sent: bytes = b"") -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(sent)
     with suppress(ConnectionResetError):
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while await reader.read(1000):
                 pass
     writer.close()
@@ -309,7 +360,7 @@ async def test_a_connection_that_brings_no_further_request_is_closed(sent: bytes
 
 async def test_a_request_that_takes_longer_than_its_head_may_is_answered_and_so_is_the_one_behind_it() -> None:
     slack = Hooked(slow=True)
-    async with serving(slack, head_seconds=0.05) as running:
+    async with serving(slack, head_seconds=0.5) as running:
         reader, writer = await asyncio.open_connection("127.0.0.1", running.port)
         writer.write(2 * b"POST /slack/work HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n")
         await until(lambda: len(slack.taken) == 1)
@@ -467,7 +518,7 @@ async def test_a_fault_that_ends_the_gateway_leaves_nothing_open() -> None:
         answer = await begun
         with pytest.raises(httpx.TransportError):
             await running.http.get("/healthz")
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await running.web.stop()
 
     assert (answer.status_code, running.web.state) == (503, "stopped")

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from memory.clock import SystemClock, zone_named
 from memory.errors import EmbedderUnavailable
 from memory.index.passages import shelf_term
 from memory.shelves import Audience
@@ -216,7 +215,7 @@ async def test_what_was_written_but_cannot_be_found_yet_is_said(notes: Notes) ->
 
 
 async def test_a_folder_that_is_removed_and_made_again_is_found_with_what_comes_later(notes: Notes) -> None:
-    notes.clock = SystemClock(zone_named("UTC"))
+    notes.unhurried()
     notes.write("memory/old.md", "- zebra\n")
     async with notes.running() as memory:
         assert await found(memory, "zebra") == ["memory/old.md"]

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from memory.base import Progress, Status
-from memory.clock import SystemClock, zone_named
 from memory.engine import NO_EMBEDDER
 from memory.index.questions import by_words
 from memory.testing import WordEmbedder
@@ -29,7 +28,7 @@ def forget(notes: Notes) -> None:
 
 
 async def test_a_search_notices_that_the_index_was_deleted_and_waits_for_the_new_one(notes: Notes) -> None:
-    notes.clock = SystemClock(zone_named("UTC"))
+    notes.unhurried()
     notes.write("a.md", "zebra\n")
     async with notes.running(WordEmbedder()) as memory:
         await embedded(memory)
@@ -79,7 +78,7 @@ async def test_the_status_notices_too_that_the_index_is_another_one(notes: Notes
 
 
 async def test_an_index_deleted_for_one_process_is_made_once_for_all_who_search(notes: Notes) -> None:
-    notes.clock = SystemClock(zone_named("UTC"))
+    notes.unhurried()
     notes.write("a.md", "zebra\n")
     async with notes.running(WordEmbedder()) as one, notes.running(WordEmbedder()) as other:
         await embedded(one)
@@ -96,7 +95,7 @@ async def test_an_index_deleted_for_one_process_is_made_once_for_all_who_search(
 
 
 async def test_what_an_agent_wrote_into_a_lost_index_is_in_the_new_one(notes: Notes) -> None:
-    notes.clock = SystemClock(zone_named("UTC"))
+    notes.unhurried()
     notes.write("a.md", "zebra\n")
     async with notes.running(WordEmbedder()) as memory:
         await embedded(memory)

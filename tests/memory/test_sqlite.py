@@ -149,7 +149,7 @@ async def test_a_commit_that_fails_fails_its_whole_batch_and_the_next_one_works(
     connection.set_commit_hook(lambda: bool(refusing and refusing.pop()))
     database = Database(connection, STATEMENTS)
 
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         lost = await asyncio.gather(database.run(adding("lost")), database.run(lambda tx: 7), return_exceptions=True)
         while refusing:  # the two may have come in batches of their own
             await database.run(lambda tx: None)

@@ -55,7 +55,7 @@ class Follower:
 
     async def sees(self, *paths: str, size: int | None = None, without: str | None = None) -> None:
         """Wait until a scan at a cause finds these files, of this size, and the one other no more."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while True:
                 await self.next()
                 files = (await asyncio.to_thread(self._tree.scan)).files
@@ -64,7 +64,7 @@ class Follower:
                     return
 
     async def next(self) -> Cause:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             self.causes.append(await anext(self._changes))
             return self.causes[-1]
 
@@ -88,7 +88,7 @@ def watchers() -> int:
 
 
 async def until(is_so: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not is_so():  # noqa: ASYNC110 - a thread that ends and a file that is there set no event
             await asyncio.sleep(0.01)
 
@@ -362,13 +362,13 @@ async def test_the_quiet_and_the_rescan_go_by_the_clock_and_between_them_nothing
                 await asyncio.sleep(0)
             assert (clock.slept, coming.done()) == (slept, False)
             clock.advance(1)
-            assert await asyncio.wait_for(coming, 20) == "rescan"
+            assert await asyncio.wait_for(coming, 60) == "rescan"
 
 
 async def passing(clock: FakeClock, seconds: float, coming: Awaitable[Cause]) -> Cause:
     """Let the seconds pass as often as it takes until the folders are watched and something is told."""
     task = asyncio.ensure_future(coming)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not task.done():
             clock.advance(seconds)
             await asyncio.sleep(0.01)
@@ -443,7 +443,7 @@ async def test_a_fault_of_ours_is_raised(ws: Path) -> None:
 
     async with aclosing(changes(Tree(ws), clock=CLOCK, quiet_seconds=0.05, watch=faulty)) as causes:
         with pytest.raises(LookupError, match="a fault"):
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 async for _ in causes:
                     pass
 
@@ -460,7 +460,7 @@ async def test_a_cancelled_follower_leaves_no_thread(ws: Path) -> None:
 
     begun = asyncio.Event()
     task = asyncio.create_task(follow(begun))
-    await asyncio.wait_for(begun.wait(), 20)
+    await asyncio.wait_for(begun.wait(), 60)
     assert watchers() == 1
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -478,6 +478,6 @@ def test_a_follower_that_is_never_closed_ends_with_its_loop(ws: Path) -> None:
 
     asyncio.run(begin())
 
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while watchers():
         assert time.monotonic() < deadline

@@ -21,9 +21,10 @@ from gateway.home import Home
 from gateway.memories import open_memories
 from gateway.store import Store
 from gateway.turns import Agent
-from memory.clock import Clock, SystemClock
+from memory.clock import Clock
 from memory.embedders.base import Embedder
 from memory.engine import Memory
+from tests.scenarios.unhurried import SLOWER, UnhurriedClock
 
 OWNER = "1001"
 STRANGER = "2002"
@@ -90,6 +91,7 @@ class House:
     def outcomes(self) -> dict[str, str]:
         """How far each message has come, by its text: its outcome, or its state while it is open."""
         connection = apsw.Connection(str(self.home.database), flags=apsw.SQLITE_OPEN_READONLY)
+        connection.set_busy_timeout(5_000)
         try:
             sql = "SELECT json_extract(message, '$.text'), coalesce(outcome, state) FROM inbox ORDER BY seq"
             return {str(text): str(end) for text, end in connection.execute(sql)}
@@ -109,8 +111,9 @@ class House:
     ) -> AsyncIterator[Gateway]:
         """Open a gateway over this home with these platforms and this model for every agent, which `change` may alter.
 
-        Memory is searched by words, and with an `embedder` by meaning; it keeps real time, whatever `clock` says.
-        `memories` opens it in another way.
+        Memory is searched by words, and with an `embedder` by meaning. Whatever `clock` says, it notices changes by the
+        machine's time, and its searches wait for their notes however slow that machine is. `memories` opens it in
+        another way.
         """
 
         def build(name: str, config: Config, home: Home, clock: Clock, *, demo: bool) -> Agent:
@@ -119,8 +122,10 @@ class House:
         def remembered(
             config: Config, home: Home, clock: Clock, agents: Sequence[str]
         ) -> AbstractAsyncContextManager[Mapping[str, Memory]]:
-            real = SystemClock(clock.zone)
-            return open_memories(config, home, real, agents, build=lambda config, home, clock: embedder)
+            quiet = {"watch_quiet_seconds": config.memory.watch_quiet_seconds / SLOWER}
+            config = config.model_copy(update={"memory": config.memory.model_copy(update=quiet)})
+            slow = UnhurriedClock(clock.zone)
+            return open_memories(config, home, slow, agents, build=lambda config, home, clock: embedder)
 
         opening = open_gateway(
             self.config,

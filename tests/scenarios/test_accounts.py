@@ -224,7 +224,7 @@ async def test_a_fault_of_an_adapter_ends_the_gateway_as_what_it_is(house: House
 
     sound = FakeAdapter()
     with pytest.raises(ZeroDivisionError, match="a fault of ours"):
-        async with asyncio.timeout(20), two.open(sound, Faulty(account="second"), model=ScriptedModel()):
+        async with asyncio.timeout(60), two.open(sound, Faulty(account="second"), model=ScriptedModel()):
             await asyncio.Event().wait()
 
     assert (sound.connected, sound.closed) == (False, True)

@@ -15,6 +15,7 @@ from agents.testing import ScriptedModel
 from gateway.app import Gateway
 from memory.testing import FakeClock
 from tests.scenarios.conftest import ANA, GROUP, OWNER, SETTINGS, STRANGER, House, until
+from tests.scenarios.test_pairing import heard
 
 LINE = "- the safe has the code zebrafish-77"
 SERVED = "Nobody waits with that code any more: it has served. `/pair list` shows who waits."
@@ -42,13 +43,13 @@ async def gateway(house: House, chat: FakeAdapter, model: ScriptedModel, clock: 
 async def says(chat: FakeAdapter, text: str, *, sender: str = OWNER, group: str | None = None) -> Outbound:
     """Let somebody write, and return what they hear."""
     chat.say(text, chat_id=group or sender, sender=sender, kind="group" if group else "private", addressed=True)
-    return await chat.heard()
+    return await heard(chat)
 
 
 async def presses(chat: FakeAdapter, message: Outbound, label: str, *, sender: str = OWNER) -> Outbound:
     """Let somebody press, and return what is heard of it."""
     chat.press(message, label, sender=sender, kind="group" if message.chat.id == GROUP else "private")
-    return await chat.heard()
+    return await heard(chat)
 
 
 async def knock(chat: FakeAdapter, sender: str = STRANGER) -> str:

@@ -311,3 +311,37 @@ async def test_long_notes_share_the_room_of_the_other_files(house: House, chat: 
     assert len(told(request)) + len(str(request.system)) < 75_000
     assert told(request).count("characters left out here") >= 2
     assert "`read` memory/2026-01-25.md for the rest" in told(request)
+
+
+async def test_stop_ends_a_summing_up_and_the_conversation_goes_on_whole(house: House, chat: FakeAdapter) -> None:
+    held = Held(SUMMARY)
+    mind = Mind(summary=lambda request: held)
+    async with house.open(chat, model=mind.model, change=small):
+        await fill(chat)
+        say(chat, "/compact")
+        await held.begun.wait()
+        say(chat, "/stop")
+        ends = {(await chat.heard()).text, (await chat.heard()).text}
+        assert await answered(chat, "and now?") == "AND NOW?"
+        mind.summary = lambda request: SUMMARY
+        assert (await answered(chat, "/compact")).startswith("Summed up")
+
+    assert ends == {"Stopped.", "Stopped. What I had not summed up yet stays as it was; nothing is lost."}
+    assert "part 0" in told(mind.turns[-1])
+    assert house.transcript().count('"type":"compaction"') == 1
+
+
+async def test_stop_ends_a_summing_up_that_waits_for_a_turn_as_well(house: House, chat: FakeAdapter) -> None:
+    held = Held("never said")
+    mind = Mind()
+    async with house.open(chat, model=mind.model, change=small):
+        await fill(chat)
+        mind.answer = lambda request: held
+        say(chat, "a long question")
+        await held.begun.wait()
+        say(chat, "/compact")
+        say(chat, "/stop")
+        ends = {(await chat.heard()).text, (await chat.heard()).text}
+
+    assert ends == {"Stopped.", "Stopped. What I had not summed up yet stays as it was; nothing is lost."}
+    assert mind.summaries == []

@@ -770,7 +770,7 @@ async def test_a_fault_of_an_adapter_while_it_sends_ends_the_gateway(house: Hous
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        async with asyncio.timeout(20), house.open(chat := Faulty(), model=ScriptedModel()):
+        async with asyncio.timeout(60), house.open(chat := Faulty(), model=ScriptedModel()):
             chat.say("hello", chat_id=OWNER, sender=OWNER)
             await asyncio.Event().wait()
 
@@ -785,7 +785,7 @@ async def test_a_part_that_ends_every_process_which_sends_it_is_given_up_by_the_
     model = ScriptedModel("this is poison")
     for life in range(2):
         with pytest.raises(ZeroDivisionError):
-            async with asyncio.timeout(20), house.open(chat := Faulty(), model=model):
+            async with asyncio.timeout(60), house.open(chat := Faulty(), model=model):
                 if not life:
                     chat.say("hello", chat_id=OWNER, sender=OWNER)
                 await asyncio.Event().wait()
@@ -833,7 +833,7 @@ async def test_an_error_that_no_leaf_names_gives_the_part_up(house: House, chat:
 async def lines_until_done(link: Link, asked: str) -> Sequence[Message | File]:
     """Show what the gateway says, until a message is answered."""
     found: list[Message | File] = []
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         async for line in link.lines():
             if isinstance(line, Message | File):
                 found.append(line)

@@ -1,6 +1,7 @@
 """What was accepted is answered, once, whatever happens to the process in between."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -239,14 +240,14 @@ class LastWord(FakeAdapter):
 
 async def test_what_arrives_at_the_very_end_does_not_hold_up_the_end(house: House) -> None:
     chat = LastWord(platform="telegram", account="main")
-    async with asyncio.timeout(10), house.open(chat, model=ScriptedModel(Held())):
+    async with asyncio.timeout(60), house.open(chat, model=ScriptedModel(Held())):
         await chat.until(lambda: chat.connected)
 
 
 async def test_what_arrives_while_a_fault_ends_the_gateway_does_not_hide_the_fault(house: House) -> None:
     chat = LastWord(platform="telegram", account="main")
     with pytest.raises(ZeroDivisionError):
-        async with asyncio.timeout(10), house.open(chat, model=ScriptedModel(Held())):
+        async with asyncio.timeout(60), house.open(chat, model=ScriptedModel(Held())):
             await chat.until(lambda: chat.connected)
             raise ZeroDivisionError
 
@@ -551,3 +552,28 @@ async def test_a_message_that_ends_the_process_is_tried_three_times_and_then_hon
         assert (await chats[3].heard()).text == "SOMETHING ELSE"
 
     assert house.outcomes() == {"poison": "failed", "something else": "replied"}
+
+
+async def test_the_log_of_a_start_says_how_much_is_gone_on_with_and_nothing_of_what_was_said(
+    house: House, chat: FakeAdapter, caplog: pytest.LogCaptureFixture
+) -> None:
+    held, again, third = Held("never said"), FakeAdapter(), FakeAdapter()
+    async with house.open(chat, model=ScriptedModel(held)):
+        say(chat, "canary one")
+        await held.begun.wait()
+        say(chat, "canary two")
+        await until(lambda: len(house.outcomes()) == 2)
+    caplog.set_level(logging.INFO)
+    async with house.open(again, model=ScriptedModel()):
+        await again.heard()
+        await until(lambda: set(house.outcomes().values()) == {"replied"})
+    taken_up = [record for record in caplog.records if vars(record).get("action") == "taken_up"]
+    async with house.open(third, model=ScriptedModel()):
+        pass
+
+    [record] = [record for record in caplog.records if vars(record).get("action") == "taken_up"]
+    assert taken_up == [record]
+    told = {name: vars(record)[name] for name in ("messages", "sessions", "maybe_sent_twice", "too_old_to_answer")}
+    assert told == {"messages": 2, "sessions": 1, "maybe_sent_twice": 0, "too_old_to_answer": 0}
+    assert record.levelno == logging.INFO
+    assert "canary" not in str(vars(record))

@@ -13,8 +13,10 @@ from agents.base import Request
 from agents.testing import Held, Say, ScriptedModel, Step, call, said_last
 from gateway.app import Gateway
 from gateway.bot_talk import MOST, SILENCE_SECONDS
+from gateway.unfinished import QUIET_SECONDS
 from memory.testing import FakeClock
 from tests.scenarios.conftest import ANA, GROUP, OWNER, SETTINGS, STRANGER, House
+from tests.scenarios.watched_clock import WatchedClock
 
 KEY = f"agent:main:telegram:main:group:{GROUP}"
 RULES = 'groups: {{policy: allowlist, allow: ["{group}"], require_mention: true}}'
@@ -73,6 +75,12 @@ async def quiet(gateway: Gateway, chat: FakeAdapter) -> bool:
         while (backlog := await gateway.store.backlog()).waiting + backlog.running + backlog.to_send:  # noqa: ASYNC110 - a store sets no event
             await asyncio.sleep(0.005)
     return reply.chat.id == OWNER and chat.sent[-1] is reply
+
+
+async def is_whole(clock: WatchedClock, *, times: int = 1) -> None:
+    """Let what another bot has said, so many messages by now, be quiet for as long as it takes."""
+    await clock.asked_for(QUIET_SECONDS, times=times)
+    clock.advance(QUIET_SECONDS)
 
 
 def told(request: Request) -> str:
@@ -421,10 +429,12 @@ async def test_the_owner_sees_which_agent_answers_where_and_who_would_otherwise(
 async def test_another_bot_is_answered_when_it_is_named_and_mentions_us_and_never_else(
     house: House, chat: FakeAdapter, model: ScriptedModel
 ) -> None:
-    async with replace(house, settings=WITH_BOTS).open(chat, model=model) as gateway:
+    clock = WatchedClock()
+    async with replace(house, settings=WITH_BOTS).open(chat, model=model, clock=clock) as gateway:
         in_group(chat, "I am nobody", sender="9009", is_bot=True, addressed=True)
         in_group(chat, "among ourselves", sender=OTHER_BOT, is_bot=True)
         in_group(chat, "hello, bot", sender=OTHER_BOT, is_bot=True, addressed=True)
+        await is_whole(clock)
         assert (await chat.heard()).text == "HELLO, BOT"
         assert await quiet(gateway, chat)
 
@@ -435,18 +445,21 @@ async def test_a_bot_under_the_owners_id_has_none_of_the_owners_rights(
     house: House, chat: FakeAdapter, model: ScriptedModel
 ) -> None:
     settings = WITH_BOTS.replace('"8008"', f'"{OWNER}"')
-    async with replace(house, settings=settings).open(chat, model=model):
+    clock = WatchedClock()
+    async with replace(house, settings=settings).open(chat, model=model, clock=clock):
         in_group(chat, "/activation always", sender=OWNER, is_bot=True, addressed=True)
+        await is_whole(clock)
         assert (await chat.heard()).text == "Only my owner can use /activation."
 
 
 async def test_two_bots_that_answer_one_another_are_cut_after_twenty_messages_for_a_minute(
     house: House, chat: FakeAdapter, model: ScriptedModel
 ) -> None:
-    clock = FakeClock()
+    clock = WatchedClock()
     async with replace(house, settings=WITH_BOTS).open(chat, model=model, clock=clock) as gateway:
         for number in range(MOST):  # it answers whatever we say
             in_group(chat, f"go on {number}", sender=OTHER_BOT, is_bot=True, addressed=True)
+            await is_whole(clock, times=number + 1)
             await chat.heard()
         for number in range(10):
             in_group(chat, f"go on and on {number}", sender=OTHER_BOT, is_bot=True, addressed=True)
@@ -456,20 +469,22 @@ async def test_two_bots_that_answer_one_another_are_cut_after_twenty_messages_fo
 
         clock.advance(SILENCE_SECONDS)
         in_group(chat, "hello again", sender=OTHER_BOT, is_bot=True, addressed=True)
+        await is_whole(clock, times=MOST + 1)
         assert (await chat.heard()).text == "HELLO AGAIN"
 
 
 async def test_two_agents_of_ours_that_talk_to_each_other_come_to_rest(house: House) -> None:
     settings = TWO_AGENTS.replace("require_mention: true}}", 'require_mention: true, bots: ["8008"]}}')
     first, second = FakeAdapter(), FakeAdapter(account="second")
-    model = ScriptedModel(otherwise=lambda request: "what do you think?")
-    async with replace(house, settings=settings).open(first, second, model=model, clock=FakeClock()) as gateway:
+    model, clock = ScriptedModel(otherwise=lambda request: "what do you think?"), WatchedClock()
+    async with replace(house, settings=settings).open(first, second, model=model, clock=clock) as gateway:
         in_group(first, "talk to each other", addressed=True)
         said = (first, second)
         for turn in range(2 * MOST):
             speaker, listener = said[turn % 2], said[(turn + 1) % 2]
             words = await speaker.heard()
             in_group(listener, words.text, sender=OTHER_BOT, is_bot=True, addressed=True)
+            await is_whole(clock, times=turn + 1)
         last = await first.heard()
         in_group(second, last.text, sender=OTHER_BOT, is_bot=True, addressed=True)
         assert await quiet(gateway, second)

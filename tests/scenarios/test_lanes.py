@@ -1,9 +1,9 @@
 """What becomes of messages that arrive while a turn runs."""
 
-import asyncio
 import json
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -384,14 +384,14 @@ async def test_the_lines_of_a_script_are_answered_one_by_one_even_if_it_does_not
 
 async def test_a_stop_ends_a_turn_whose_model_hangs_and_drops_what_waits(house: House, chat: FakeAdapter) -> None:
     held = Held("never said")
-    async with replace(house, settings=mode("followup")).open(chat, model=ScriptedModel(held)) as gateway:
+    house, still = replace(house, settings=mode("followup")), FakeClock()  # no time passes: what happens is at once
+    async with house.open(chat, model=ScriptedModel(held), clock=still) as gateway:
         messages = [say(chat, text) for text in ("one", "two", "three")]
         await held.begun.wait()
         await waits(chat, gateway, 2)
-        async with asyncio.timeout(1):
-            say(chat, "/stop")
-            answer = await chat.heard()
-            await chat.until(lambda: {message.id for message in messages} <= set(done_ids(chat)))
+        say(chat, "/stop")
+        answer = await chat.heard()
+        await chat.until(lambda: {message.id for message in messages} <= set(done_ids(chat)))
         say(chat, "next")
         assert (await chat.heard()).text == "NEXT"
 
@@ -410,6 +410,10 @@ class StuckJournal(Journal):
         self.entered.set()
         self.released.wait()
 
+    def close(self) -> None:
+        """Let the disk work again."""
+        self.released.set()
+
 
 @pytest.fixture
 def stuck() -> Iterator[StuckJournal]:
@@ -425,15 +429,14 @@ def with_journal(journal: Journal) -> Callable[[Agent], Agent]:
 
 async def test_a_stop_ends_a_turn_whose_tool_hangs(house: House, chat: FakeAdapter, stuck: StuckJournal) -> None:
     model = ScriptedModel(Say("", (call("append", text="tea"),)))
-    async with house.open(chat, model=model, change=with_journal(stuck)):
-        say(chat, "note tea")
-        await until(stuck.entered.is_set)
-        async with asyncio.timeout(1):
+    async with house.open(chat, model=model, change=with_journal(stuck), clock=FakeClock()):  # no time passes
+        with closing(stuck):  # before the gateway, which waits for its threads
+            say(chat, "note tea")
+            await until(stuck.entered.is_set)
             say(chat, "/stop")
             assert (await chat.heard()).text == "Stopped."
-        say(chat, "next")
-        assert (await chat.heard()).text == "NEXT"
-        stuck.released.set()
+            say(chat, "next")
+            assert (await chat.heard()).text == "NEXT"
 
     results = [block for message in model.requests[-1].messages for block in message.content]
     assert "The outcome of this call is unknown" in str(results)

@@ -245,6 +245,50 @@ async def test_a_running_turn_is_told_nothing_of_it_any_more(house: House, chat:
     assert SECRET in first and SECRET not in second
 
 
+async def test_what_a_running_turn_was_about_to_say_is_not_said_once_it_is_forgotten(
+    house: House, chat: FakeAdapter
+) -> None:
+    reading = Say(f"I read: {SECRET}", calls=(call("list", path="memory"),))
+    held = Held(f"The code is {SECRET}.")
+    steps: list[Step] = ["noted", reading, held, "I do not know it."]
+    clerk, clock = Clerk("Title: The safe", lambda request: steps.pop(0)), FakeClock(NOON)
+    async with house.open(chat, model=clerk.model, clock=clock) as gateway:
+        chat.say(f"the code is {SECRET}", chat_id=OWNER, sender=OWNER)
+        await chat.heard()
+        chat.say("which code is it?", chat_id=OWNER, sender=OWNER)
+        await held.begun.wait()
+        for text in (f"/memory forget {SECRET}", "/memory forget yes"):
+            chat.say(text, chat_id=OWNER, sender=OWNER)
+            await chat.heard()
+        held.go.set()
+        answer = (await chat.heard()).text
+        assert (await gateway.store.backlog()).running == 0
+
+    assert "the code is" not in answer.lower()
+    assert answer.endswith("I do not know it.")
+    assert SECRET not in answer
+    assert SECRET not in str(clerk.turns[-1].messages)
+    assert [SECRET in str(request) for request in clerk.turns] == [True, True, True, False]
+
+
+async def test_a_turn_that_has_nothing_of_what_is_forgotten_goes_on(house: House, chat: FakeAdapter) -> None:
+    held = Held("an answer")
+    steps: list[Step] = ["noted", held]
+    clerk, clock = Clerk("Title: The safe", lambda request: steps.pop(0)), FakeClock(NOON)
+    async with house.open(chat, model=clerk.model, clock=clock):
+        chat.say(f"the code is {SECRET}", chat_id=OWNER, sender=OWNER)
+        await chat.heard()
+        chat.say("hello", chat_id=ANA, sender=ANA)
+        await held.begun.wait()
+        for text in (f"/memory forget {SECRET}", "/memory forget yes"):
+            chat.say(text, chat_id=OWNER, sender=OWNER)
+            await chat.heard()
+        held.go.set()
+
+        assert (await chat.heard()).text == "an answer"
+    assert len(clerk.turns) == 2
+
+
 async def test_shared_files_and_extra_paths_and_tables_are_named_and_stay_as_they_are(
     house: House, chat: FakeAdapter, tmp_path: Path
 ) -> None:

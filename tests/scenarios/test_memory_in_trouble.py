@@ -218,7 +218,7 @@ async def test_an_index_that_another_program_writes_for_long_is_searched_in_its_
         await stage.ask(OWNERS, ("write", {"path": "new.md", "text": "- the bicycle is in the cellar\n"}))
         told = await found(stage, OWNERS, "gate code bicycle")
         other.close()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while (back := await found(stage, OWNERS, "bicycle"))["results"] == []:
                 pass
 

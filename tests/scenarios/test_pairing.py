@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from adapters.base import Outbound
+from adapters.base import Outbound, Sender
 from adapters.testing import FakeAdapter
 from agents.testing import Say, ScriptedModel, call
 from gateway.app import Gateway
@@ -25,15 +25,27 @@ def code_in(message: Outbound) -> str:
     return codes[0]
 
 
+def announces(message: Outbound) -> bool:
+    """Tell whether an owner is told that somebody waits, which comes beside the answers."""
+    return "whom I do not know wrote to me" in message.text
+
+
+async def heard(chat: FakeAdapter) -> Outbound:
+    """Return the next answer."""
+    while announces(answer := await chat.heard()):
+        pass
+    return answer
+
+
 async def knock(chat: FakeAdapter, sender: str = STRANGER) -> Outbound:
     """Let somebody unknown write, and return what they are told."""
     chat.say("may I?", chat_id=sender, sender=sender)
-    return await chat.heard()
+    return await heard(chat)
 
 
 async def owner_says(chat: FakeAdapter, text: str) -> str:
     chat.say(text, chat_id=OWNER, sender=OWNER)
-    reply = await chat.heard()
+    reply = await heard(chat)
     assert reply.chat.id == OWNER
     return reply.text
 
@@ -41,17 +53,16 @@ async def owner_says(chat: FakeAdapter, text: str) -> str:
 async def let_in(chat: FakeAdapter, code: str, *words: str) -> tuple[str, str]:
     """Let the owner approve a code; return what the owner is told, and what the one who is let in."""
     chat.say(" ".join(("/pair approve", code, *words)), chat_id=OWNER, sender=OWNER)
-    await chat.heard(2)
-    told = {message.chat.id == OWNER: message.text for message in chat.sent[-2:]}
+    told = {message.chat.id == OWNER: message.text for message in (await heard(chat), await heard(chat))}
     return told[True], told[False]
 
 
 async def nothing_more(gateway: Gateway, chat: FakeAdapter) -> None:
     """Wait until everything said so far has had its effect, and find nothing unheard and nothing to be sent."""
-    before = len(chat.sent)
+    before = len([message for message in chat.sent if not announces(message)])
     assert await owner_says(chat, "barrier") == "BARRIER"
     assert (await gateway.store.backlog()).to_send == 0
-    assert len(chat.sent) == before + 1
+    assert len([message for message in chat.sent if not announces(message)]) == before + 1
 
 
 async def test_an_unknown_sender_gets_one_message_with_a_code(
@@ -330,3 +341,67 @@ async def test_a_code_that_is_not_accepted_fails_on_the_command_line(house: Hous
 
         sentence = "Nobody waits with that code. Codes are good for an hour; `/pair list` shows who waits.\n"
         assert outcome == (1, "", sentence)
+
+
+async def owner_is_told(chat: FakeAdapter) -> Outbound:
+    """Wait until an owner is told that somebody waits."""
+    await chat.until(lambda: any(announces(message) for message in chat.sent), what="an announcement")
+    return next(message for message in chat.sent if announces(message))
+
+
+async def test_the_owner_is_told_in_private_that_somebody_waits_and_nothing_that_a_stranger_chose(
+    gateway: Gateway, chat: FakeAdapter
+) -> None:
+    await owner_says(chat, "hello")
+    chat.happen(
+        replace(FakeAdapter().say("buy `pills`", chat_id="66", sender="66"), sender=Sender("66", "Your /pair wife"))
+    )
+    code = code_in(await heard(chat))
+    told = await owner_is_told(chat)
+
+    assert (told.chat.id, told.purpose) == (OWNER, "notice")
+    assert told.text == (
+        "Somebody whom I do not know wrote to me on telegram/main and waits to be let in. "
+        "`/pair list` shows who; let in only those who tell you their code themselves."
+    )
+    assert not [word for word in (code, "wife", "pills", "66") if word in told.text]
+    chat.press(told, "Who waits?", sender=OWNER)
+    assert code in (await heard(chat)).text
+
+
+async def test_the_owner_is_told_of_strangers_once_an_hour_however_many_come_and_after_a_restart_too(
+    house: House, model: ScriptedModel
+) -> None:
+    clock, first, second, third = FakeClock(), *(FakeAdapter() for _ in range(3))
+    async with house.open(first, model=model, clock=clock):
+        await owner_says(first, "hello")
+        for sender in ("11", "12", "13", "14"):
+            first.say("may I?", chat_id=sender, sender=sender)
+        await owner_is_told(first)
+    async with house.open(second, model=model, clock=clock) as gateway:
+        clock.advance(HOUR - 1)
+        second.say("may I?", chat_id="15", sender="15")
+        await nothing_more(gateway, second)
+    async with house.open(third, model=model, clock=clock):
+        clock.advance(1)
+        for sender in ("16", "17"):
+            third.say("may I?", chat_id=sender, sender=sender)
+        told = await owner_is_told(third)
+
+    counts = [sum(announces(message) for message in chat.sent) for chat in (first, second, third)]
+    assert counts == [1, 0, 1]
+    assert "telegram/main" in told.text
+
+
+async def test_where_no_owner_is_known_or_none_has_written_nobody_is_told_that_somebody_waits(
+    house: House, chat: FakeAdapter, model: ScriptedModel
+) -> None:
+    async with replace(house, settings=NO_OWNER).open(chat, model=model) as gateway:
+        await knock(chat)
+        assert (await gateway.store.backlog()).to_send == 0
+    again = FakeAdapter()
+    async with house.open(again, model=model) as gateway:
+        await knock(again, "77")
+        assert (await gateway.store.backlog()).to_send == 0
+
+    assert not [message for message in (*chat.sent, *again.sent) if announces(message)]

@@ -364,7 +364,7 @@ async def test_a_process_that_is_killed_right_after_firing_neither_loses_nor_rep
     root, environment = Path(__file__).parents[2], os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
     for _ in range(2):  # each fires one of them, and dies
         arguments: list[Any] = [sys.executable, "-c", KILLED, str(house.root)]
-        killed = await asyncio.to_thread(subprocess.run, arguments, cwd=root, env=environment, timeout=60, check=False)
+        killed = await asyncio.to_thread(subprocess.run, arguments, cwd=root, env=environment, timeout=120, check=False)
         assert killed.returncode == -signal.SIGKILL
 
     clock.advance(1_200)
@@ -374,3 +374,34 @@ async def test_a_process_that_is_killed_right_after_firing_neither_loses_nor_rep
 
     assert heard == ["Remember: stretch", "Remember: tea"]
     assert len(again.sent) == 3
+
+
+class NeverAnswers(Store):
+    """A store whose process ends before a command is answered."""
+
+    async def close_rows(self, seqs: Sequence[int], outcome: Outcome, parts: Sequence[Part] = ()) -> None:
+        if outcome == "replied":
+            await asyncio.Event().wait()
+        await super().close_rows(seqs, outcome, parts)
+
+
+async def test_a_command_that_set_a_reminder_and_died_before_its_answer_is_answered_later_and_sets_no_second_one(
+    house: House, chat: FakeAdapter, again: FakeAdapter, model: ScriptedModel
+) -> None:
+    clock = FakeClock(MONDAY)
+    async with house.open(chat, model=model, clock=clock, store=NeverAnswers.open) as gateway:
+        chat.say("/remind in 20 minutes tea", chat_id=OWNER, sender=OWNER)
+        async with asyncio.timeout(60):
+            while not await gateway.store.reminders.next_due():  # noqa: ASYNC110 - a store sets no event
+                await asyncio.sleep(0.005)
+    clock.advance(300)
+    async with house.open(again, model=model, clock=clock):
+        answer = (await again.heard()).text
+        listed = await ask(again, "/remind list")
+        other = await ask(again, "/remind in 20 minutes tea")  # another message, and so another reminder
+        both = await ask(again, "/remind list")
+
+    assert chat.sent == []
+    assert answer.startswith("I will remind you today at 12:20 (UTC): tea")
+    assert other.startswith("I will remind you today at 12:25 (UTC): tea")
+    assert (listed.count("tea"), both.count("tea")) == (1, 2)

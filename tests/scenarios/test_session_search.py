@@ -12,6 +12,7 @@ from adapters.testing import FakeAdapter
 from agents.errors import ModelRejected
 from agents.providers.demo import DemoModel
 from agents.testing import ScriptedModel
+from memory.testing import FakeClock
 from tests.scenarios.conftest import OWNER, House
 from tests.scenarios.test_privacy import OPEN, PLACES, Place, Reader, Stage, obey
 
@@ -23,7 +24,7 @@ async def stage(house: House) -> AsyncIterator[Stage]:
     """A gateway with an agent that does whatever anybody tells it to."""
     chat, model = Reader(), ScriptedModel(otherwise=obey)
     house = replace(house, settings=OPEN)
-    async with house.open(chat, model=model):
+    async with house.open(chat, model=model, clock=FakeClock()):  # no search gives up waiting
         yield Stage(house, chat, model)
 
 
@@ -107,7 +108,7 @@ async def test_after_a_restart_everything_is_found_whatever_became_of_the_index(
     database = house.home.agent("main") / "sessions.sqlite"
     for text in ("marmalade one", "marmalade two"):
         chat, model = Reader(), ScriptedModel(otherwise=obey)
-        async with house.open(chat, model=model):
+        async with house.open(chat, model=model, clock=FakeClock()):
             stage = Stage(house, chat, model)
             await say(stage, OWNERS, text)
             assert text in await found(stage, OWNERS, "marmalade")
@@ -117,7 +118,7 @@ async def test_after_a_restart_everything_is_found_whatever_became_of_the_index(
             await asyncio.to_thread(database.write_bytes, b"damaged" * 1_000)
 
     chat, model = Reader(), ScriptedModel(otherwise=obey)
-    async with house.open(chat, model=model):
+    async with house.open(chat, model=model, clock=FakeClock()):
         said = set(await found(Stage(house, chat, model), OWNERS, "marmalade"))
     assert {"marmalade one", "marmalade two"} <= said
 
@@ -134,7 +135,7 @@ async def test_an_index_that_is_deleted_while_it_is_in_use_is_not_missed(stage: 
 
 async def test_what_was_taken_out_of_a_conversation_is_not_found(house: House) -> None:
     chat, model = Reader(), ScriptedModel("ok", ModelRejected("refused"), otherwise=obey)
-    async with replace(house, settings=OPEN).open(chat, model=model):
+    async with replace(house, settings=OPEN).open(chat, model=model, clock=FakeClock()):
         stage = Stage(house, chat, model)
         await say(stage, OWNERS, "marmalade in the attic")
         await say(stage, OWNERS, "poisonous marmalade")  # the model refuses it, so it is withdrawn
@@ -143,7 +144,7 @@ async def test_what_was_taken_out_of_a_conversation_is_not_found(house: House) -
 
 
 async def test_the_demo_looks_into_past_conversations_when_no_note_has_it(house: House, chat: FakeAdapter) -> None:
-    async with house.open(chat, model=DemoModel()):
+    async with house.open(chat, model=DemoModel(), clock=FakeClock()):
         chat.say("My bike stands behind the bakery.", chat_id=OWNER, sender=OWNER)
         await chat.heard()
         chat.say("What did I say about my bike?", chat_id=OWNER, sender=OWNER)

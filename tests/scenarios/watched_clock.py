@@ -20,7 +20,7 @@ class WatchedClock(FakeClock):
 
     async def asked_for(self, seconds: float, *, times: int = 1) -> None:
         """Wait until somebody has asked to sleep this long, for so many times."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while self.naps.count(seconds) < times:
                 self._napped.clear()
                 await self._napped.wait()

@@ -17,6 +17,9 @@ WHERE seq = :seq AND state = 'ignored'
 -- name: inbox_reword
 UPDATE inbox SET message = :message WHERE seq = :seq AND state IN ('received', 'ignored')
 
+-- name: inbox_withdraw
+UPDATE inbox SET state = 'ignored', message = :message, heard = :heard WHERE seq = :seq AND state = 'received'
+
 -- name: inbox_rehear
 UPDATE inbox SET message = :message, heard = :heard WHERE seq = :seq AND state = 'ignored' AND message IS NOT NULL
 
@@ -24,22 +27,46 @@ UPDATE inbox SET message = :message, heard = :heard WHERE seq = :seq AND state =
 SELECT platform, account, chat, thread, message_id, confirmed, origin, session, turn FROM inbox WHERE seq = :seq
 
 -- name: inbox_told_before
-SELECT seq FROM inbox
-WHERE platform = :platform AND account = :account AND chat = :chat AND (turn IS NOT NULL OR confirmed > 0)
-  AND seq < :seq AND origin = 'chat' AND (thread IS :thread OR (:thread IS NULL AND thread = message_id))
+-- In a chat itself also what opened a thread, which stands where the chat goes on.
+SELECT seq FROM (
+    SELECT * FROM (
+        SELECT seq FROM inbox
+        WHERE platform = :platform AND account = :account AND chat = :chat AND thread IS :thread
+          AND (turn IS NOT NULL OR confirmed > 0) AND origin = 'chat' AND seq < :seq
+        ORDER BY seq DESC LIMIT 1
+    )
+    UNION ALL
+    SELECT * FROM (
+        SELECT seq FROM inbox
+        WHERE platform = :platform AND account = :account AND chat = :chat AND thread = message_id
+          AND (turn IS NOT NULL OR confirmed > 0) AND origin = 'chat' AND seq < :seq AND :thread IS NULL
+        ORDER BY seq DESC LIMIT 1
+    )
+)
 ORDER BY seq DESC LIMIT 1
 
 -- name: inbox_told_later
 -- A message that an edit made one for us stands where it was written: what came before it was told with a later one.
 SELECT seq FROM inbox
-WHERE platform = :platform AND account = :account AND chat = :chat AND (turn IS NOT NULL OR confirmed > 0)
-  AND seq > :seq AND origin = 'chat' AND session = :session AND turn IS NOT :turn AND state = 'closed'
+WHERE session = :session AND seq > :seq AND state <> 'ignored'
+  AND platform = :platform AND account = :account AND chat = :chat AND (turn IS NOT NULL OR confirmed > 0)
+  AND origin = 'chat' AND turn IS NOT :turn AND state = 'closed'
 LIMIT 1
 
 -- name: inbox_overheard
-SELECT seq, message FROM inbox
-WHERE platform = :platform AND account = :account AND chat = :chat AND heard = 1 AND state = 'ignored'
-  AND seq > :since AND seq < :seq AND message IS NOT NULL AND (thread IS :thread OR message_id = :thread)
+-- With what a thread hangs on, if that was said to nobody of us.
+SELECT seq, message FROM (
+    SELECT * FROM (
+        SELECT seq, message FROM inbox
+        WHERE platform = :platform AND account = :account AND chat = :chat AND thread IS :thread
+          AND heard = 1 AND message IS NOT NULL AND state = 'ignored' AND seq > :since AND seq < :seq
+        ORDER BY seq DESC LIMIT :most
+    )
+    UNION
+    SELECT seq, message FROM inbox
+    WHERE platform = :platform AND account = :account AND chat = :chat AND message_id = :thread
+      AND heard = 1 AND message IS NOT NULL AND state = 'ignored' AND seq > :since AND seq < :seq
+)
 ORDER BY seq DESC LIMIT :most
 
 -- name: inbox_thread_is_ours
@@ -106,13 +133,35 @@ UPDATE inbox SET state = 'closed', outcome = :outcome, closed_at = :now
 WHERE turn = :turn AND state = 'running'
 
 -- name: inbox_last_seen
-SELECT chat, thread, message_id FROM (
-    SELECT chat, thread, message_id, row_number() OVER (
-        PARTITION BY chat, thread ORDER BY length(message_id) DESC, message_id DESC -- ids are numbers, or as long as one another
-    ) AS place
-    FROM inbox WHERE platform = :platform AND account = :account AND origin = 'chat'
+-- From one place to the next, and of each the newest: as many steps as there are places, however much was said there.
+WITH RECURSIVE place (seq) AS (
+    SELECT * FROM (
+        SELECT seq FROM inbox WHERE platform = :platform AND account = :account AND origin = 'chat'
+        ORDER BY chat, coalesce(thread, '') LIMIT 1
+    )
+    UNION ALL
+    SELECT coalesce(
+        (
+            SELECT next.seq FROM inbox AS next
+            WHERE next.platform = :platform AND next.account = :account AND next.origin = 'chat'
+              AND next.chat = this.chat AND coalesce(next.thread, '') > coalesce(this.thread, '')
+            ORDER BY coalesce(next.thread, '') LIMIT 1
+        ),
+        (
+            SELECT next.seq FROM inbox AS next
+            WHERE next.platform = :platform AND next.account = :account AND next.origin = 'chat' AND next.chat > this.chat
+            ORDER BY next.chat, coalesce(next.thread, '') LIMIT 1
+        )
+    )
+    FROM place JOIN inbox AS this ON this.seq = place.seq
 )
-WHERE place = 1
+SELECT this.chat, this.thread, (
+    SELECT newest.message_id FROM inbox AS newest
+    WHERE newest.platform = :platform AND newest.account = :account AND newest.origin = 'chat'
+      AND newest.chat = this.chat AND coalesce(newest.thread, '') = coalesce(this.thread, '')
+    ORDER BY length(newest.message_id) DESC, newest.message_id DESC LIMIT 1
+) AS message_id
+FROM place JOIN inbox AS this ON this.seq = place.seq
 
 -- name: inbox_counts
 SELECT state, count(*) AS rows FROM inbox WHERE state IN ('received', 'running') GROUP BY state
@@ -124,10 +173,11 @@ WHERE message IS NOT NULL AND state IN ('closed', 'ignored') AND received_at < :
 -- name: inbox_forget_rows
 -- The newest row of each chat stays: of a private chat, nothing else says that it is one to catch up with.
 DELETE FROM inbox WHERE state IN ('closed', 'ignored') AND received_at < :before AND (
-    thread IS NOT NULL OR origin <> 'chat' OR EXISTS (
-        SELECT 1 FROM inbox AS later
-        WHERE later.platform = inbox.platform AND later.account = inbox.account AND later.chat = inbox.chat
-          AND later.thread IS NULL AND later.origin = 'chat' AND later.seq > inbox.seq
+    thread IS NOT NULL OR origin <> 'chat' OR seq <> (
+        SELECT newest.seq FROM inbox AS newest
+        WHERE newest.platform = inbox.platform AND newest.account = inbox.account AND newest.chat = inbox.chat
+          AND coalesce(newest.thread, '') = '' AND newest.origin = 'chat'
+        ORDER BY length(newest.message_id) DESC, newest.message_id DESC LIMIT 1
     )
 )
 

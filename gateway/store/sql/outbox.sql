@@ -9,15 +9,23 @@ VALUES (:platform, :account, :chat, :thread, :reply_to, :purpose, :text, :file_n
 SELECT seq, platform, account, chat, thread, reply_to, purpose, text, file_name, file_path, answers, choices,
        attempts, plain, doubtful, created_at, platform_id, removes, begun
 FROM outbox
-WHERE platform = :platform AND account = :account AND chat = :chat AND state = 'ready'
+WHERE platform = :platform AND account = :account AND chat = :chat
+  AND state = 'ready' AND state IN ('ready', 'sending', 'unknown') -- the index of what is open names these
 ORDER BY removes AND error IS NOT NULL, coalesce(position, seq), seq LIMIT 1
 
 -- name: outbox_chats
-SELECT platform, account, chat, max(not_before) AS not_before FROM outbox WHERE state = 'ready' OR turn IS NOT NULL
+SELECT platform, account, chat, max(not_before) AS not_before FROM outbox
+WHERE state IN ('ready', 'sending', 'unknown') AND (state = 'ready' OR turn IS NOT NULL)
 GROUP BY platform, account, chat
 
 -- name: outbox_files
 SELECT file_path FROM outbox WHERE state IN ('ready', 'sending', 'unknown') AND file_path IS NOT NULL
+
+-- name: outbox_changed
+-- Whichever account of ours sent it: what one of them writes, another one hears.
+SELECT iif(state IN ('ready', 'sending'), :now, coalesce(sent_at, created_at)) AS changed_at FROM outbox
+WHERE platform = :platform AND chat = :chat AND platform_id = :message_id
+ORDER BY seq DESC LIMIT 1
 
 -- name: outbox_sending
 UPDATE outbox SET state = 'sending', attempts = attempts + 1 WHERE seq = :seq AND state = 'ready'
@@ -47,11 +55,13 @@ UPDATE outbox SET state = 'failed', error = :error WHERE seq = :seq
 UPDATE outbox SET state = 'unknown', error = :error WHERE seq = :seq
 
 -- name: outbox_repeat_edits
-UPDATE outbox SET state = 'ready' WHERE state = 'sending' AND turn IS NULL AND (platform_id IS NOT NULL OR removes = 1)
+UPDATE outbox SET state = 'ready'
+WHERE state = 'sending' AND state IN ('ready', 'sending', 'unknown') AND turn IS NULL
+  AND (platform_id IS NOT NULL OR removes = 1)
 
 -- name: outbox_repeat_interrupted
 UPDATE outbox SET state = 'ready', doubtful = 1, error = 'the process ended while this part was being sent'
-WHERE state = 'sending' AND turn IS NULL
+WHERE state = 'sending' AND state IN ('ready', 'sending', 'unknown') AND turn IS NULL
 
 -- name: outbox_release_held
 UPDATE outbox SET state = 'ready', doubtful = 1 WHERE state = 'unknown' AND created_at >= :since AND text IS NOT NULL

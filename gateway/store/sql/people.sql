@@ -25,6 +25,10 @@ DELETE FROM pairings WHERE expires_at <= :now OR created_at > :now + 3600
 SELECT code, platform, account, sender, name, chat, created_at, expires_at FROM pairings
 WHERE expires_at > :now ORDER BY created_at
 
+-- name: owner_told
+-- A time ahead of us is from before the clock was set back.
+UPDATE pairing_guesses SET told_at = :now WHERE told_at <= :before OR told_at > :now
+
 -- name: pairing_delete
 DELETE FROM pairings WHERE code = :code
 

@@ -1,10 +1,13 @@
 -- name: reminder_add
 INSERT INTO reminders (agent, session, platform, account, chat, thread, kind, guild, chat_title, sender, sender_name,
-                       text, rule, due_at, late_seconds, created_at)
+                       text, rule, due_at, late_seconds, created_at, asked_by)
 SELECT :agent, :session, :platform, :account, :chat, :thread, :kind, :guild, :chat_title, :sender, :sender_name,
-       :text, :rule, :due_at, :late_seconds, :now
+       :text, :rule, :due_at, :late_seconds, :now, :asked_by
 WHERE (SELECT count(*) FROM reminders WHERE platform = :platform AND account = :account AND chat = :chat) < :most
 RETURNING *
+
+-- name: reminder_asked
+SELECT * FROM reminders WHERE asked_by = :asked_by
 
 -- name: reminders_of
 SELECT * FROM reminders

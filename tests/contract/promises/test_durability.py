@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Literal
 
 import pytest
@@ -167,11 +167,17 @@ async def test_hearing_is_dated_by_what_came_last(rig: Rig, adapter: Adapter, st
     assert adapter.healthy_within_seconds is not None
 
 
+async def ends(run: Awaitable[None]) -> None:
+    """Wait until a run ends by itself."""
+    async with asyncio.timeout(60):
+        await run
+
+
 async def test_a_dead_token_ends_the_account(rig: Rig, clock: Impatient, store: Store) -> None:
     adapter = rig.adapter(clock, store.last_seen, token=f"{rig.secrets[0][:-4]}dead")
 
     with pytest.raises(Unauthorized):
-        await adapter.run(store.receive, ignore, MENU)
+        await ends(adapter.run(store.receive, ignore, MENU))
 
     await adapter.close()
 
@@ -188,7 +194,7 @@ async def test_a_token_that_is_revoked_while_we_listen_ends_the_account(rig: Rig
     await rig.say("hello", await rig.private())
 
     with pytest.raises(Unauthorized):
-        await run
+        await ends(run)
 
 
 async def test_a_platform_that_cannot_be_reached_is_transient(rig: Rig, clock: Impatient, store: Store) -> None:
@@ -197,7 +203,7 @@ async def test_a_platform_that_cannot_be_reached_is_transient(rig: Rig, clock: I
         adapter = rig.adapter(clock, store.last_seen, url=f"http://127.0.0.1:{nobody.getsockname()[1]}")
 
         with pytest.raises(Transient):
-            await adapter.run(store.receive, ignore, MENU)
+            await ends(adapter.run(store.receive, ignore, MENU))
         with pytest.raises(Transient):
             await adapter.send(Outbound(rig.group(), "hello", "k1"))
 

@@ -12,6 +12,8 @@ const world = await startWorld({ token: process.argv[2], wrap })
 const atLeast = (n) => (found) => found.length >= n
 const fits = (method, path) => (call) => (!method || call.method === method) && (!path || new RegExp(path).test(call.path))
 
+const listens = ({ identified, ws }) => identified && ws.readyState === ws.OPEN // one that is going away hears nothing
+
 const sent = async (channel) => {
   const where = { authorId: world.facts.bot, ...(channel && { channelId: channel }) }
   const rows = await world.db.message.findMany({ where })
@@ -46,9 +48,7 @@ const CONTROL = {
   said: ({ text, n, seconds }) => world.until(saying(() => world.calls, (call) => call.json?.content, text), atLeast(n), seconds),
   all: ({ control: name, each }) => inOrder(CONTROL[name], each),
   connected: ({ seconds }) =>
-    world.until(() => world.gateway.clients.filter((client) => client.identified), atLeast(1), seconds).then(
-      (found) => found.length,
-    ),
+    world.until(() => [...world.gateway.clients].filter(listens), atLeast(1), seconds).then((found) => found.length),
   held: ({ n, seconds }) => world.until(() => world.held, atLeast(n), seconds).then((found) => found.length),
 }
 

@@ -96,7 +96,7 @@ const CONTROL = {
     return world.ask(token, 'files.completeUploadExternal', { files: [{ id: ticket.file_id, title: name }], ...place })
   },
   deliver: (world, { type, payload }) => world.deliver(type, payload) ?? true,
-  event: (world, { event }) => world.deliver('events_api', world.envelope(event)) ?? true,
+  event: (world, { event, envelope }) => world.deliver('events_api', { ...world.envelope(event), ...envelope }) ?? true,
   redeliver: (world) => world.redeliver(),
 
   sent: (world, { channel, n, seconds }) => world.until(() => sentBy(world, channel), atLeast(n), seconds),

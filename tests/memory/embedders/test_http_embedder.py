@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import socket
 import ssl
 import subprocess
 import sys
@@ -525,10 +526,11 @@ async def test_a_call_that_is_cancelled_leaves_the_next_one_free(
 
 
 async def test_a_server_that_is_not_there_is_named_with_what_to_check(clock: BriskClock) -> None:
-    async with EmbeddingsServer() as gone:
-        base_url, place = gone.base_url, gone.place
-    async with embedder_at(base_url, clock) as embedder:
-        error = await failure(embedder)
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))  # so that nobody else listens there
+        place = f"127.0.0.1:{nobody.getsockname()[1]}"
+        async with embedder_at(f"http://{place}/v1", clock) as embedder:
+            error = await failure(embedder)
 
     assert type(error) is EmbedderUnavailable
     assert f"{place}/v1 cannot be reached (ConnectError)" in str(error)

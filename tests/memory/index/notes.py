@@ -15,6 +15,7 @@ import sqlite_vec  # type: ignore[import-untyped]
 from memory.analyser import terms
 from memory.blocks import lines_of
 from memory.chunks import Chunking
+from memory.clock import zone_named
 from memory.dates import date_words, day_of
 from memory.embedders.base import Embedder
 from memory.engine import Memory
@@ -22,6 +23,7 @@ from memory.index.passages import KINDS, shelf_term
 from memory.index.vectors import decode, signs
 from memory.shelves import OWNER, Audience
 from memory.testing import FakeClock
+from tests.scenarios.unhurried import SLOWER, UnhurriedClock
 from tests.scenarios.watched_clock import WatchedClock
 
 if TYPE_CHECKING:
@@ -41,6 +43,7 @@ class Notes:
         self.workspace = folder / "workspace"
         self.database = folder / "state" / "memory.sqlite"
         self.clock: Clock = FakeClock()
+        self._quiet_seconds = 0.05
         self._written = 0
         self.workspace.mkdir()
 
@@ -64,6 +67,11 @@ class Notes:
         self.clock = clock = WatchedClock()
         return clock
 
+    def unhurried(self) -> None:
+        """Let the memory live by the machine's clock, by which no search gives up waiting for what is indexed."""
+        self.clock = UnhurriedClock(zone_named("UTC"))
+        self._quiet_seconds = 0.05 / SLOWER
+
     @asynccontextmanager
     async def memory(
         self,
@@ -80,7 +88,7 @@ class Notes:
             previous=previous,
             chunking=chunking,
             clock=self.clock,
-            quiet_seconds=0.05,
+            quiet_seconds=self._quiet_seconds,
         )
         try:
             yield memory
@@ -122,7 +130,7 @@ class Notes:
         return [str(row[0]) for row in self.rows("SELECT path FROM files ORDER BY path")]
 
 
-async def until(is_met: Callable[[], bool], *, seconds: float = 20.0) -> None:
+async def until(is_met: Callable[[], bool], *, seconds: float = 60.0) -> None:
     """Wait until something is so."""
     async with asyncio.timeout(seconds):
         while not is_met():  # noqa: ASYNC110 - what another thread or process commits sets no event
@@ -131,14 +139,14 @@ async def until(is_met: Callable[[], bool], *, seconds: float = 20.0) -> None:
 
 async def embedded(memory: Memory) -> None:
     """Wait until every passage has its vector, and they are in use."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while (status := await memory.status()).pending or status.degraded:  # noqa: ASYNC110 - nobody announces it
             await asyncio.sleep(0.01)
 
 
 async def degraded(memory: Memory, why: str) -> None:
     """Wait until a memory says why it is less than it could be."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while why not in ((await memory.status()).degraded or ""):  # noqa: ASYNC110 - nobody announces it
             await asyncio.sleep(0.01)
 

@@ -68,6 +68,7 @@ async def test_words_are_found_while_the_embedder_is_still_at_work(notes: Notes)
     embedder.hold()
     notes.write("a.md", "zebra quartz\n")
     async with notes.running(embedder) as memory:
+        await until(lambda: notes.paths() == ["a.md"])
         answer = await without_patience(notes, memory.search("zebra", OWNERS))
 
         assert [result.path for result in answer.results] == ["a.md"]

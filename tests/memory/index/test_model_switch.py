@@ -236,3 +236,30 @@ async def test_without_an_embedder_the_signs_are_kept_right_for_later(old_index:
     assert status.pending == 0
     assert sum(len(texts) for kind, texts in back.calls) == 1
     consistent(old_index.database, old_index.workspace)
+
+
+async def test_what_is_embedded_for_vectors_that_another_process_has_replaced_meanwhile_is_dropped(
+    notes: Notes,
+) -> None:
+    class Overtaken(WordEmbedder):
+        """An embedder that is so slow with a giraffe that another process makes everything anew before."""
+
+        async def embed(self, texts: Sequence[str], *, kind: Kind) -> "Vectors":
+            if kind == "passage" and any("giraffe" in text for text in texts) and not overtaken:
+                overtaken.append(True)
+                async with notes.memory(WordEmbedder()) as other:
+                    await other.index(force=True)
+            return await super().embed(texts, kind=kind)
+
+    overtaken: list[bool] = []
+    notes.write("a.md", "zebra\n")
+    async with notes.memory(Overtaken()) as memory:
+        await memory.index()
+        notes.write("b.md", "giraffe\n")
+        await memory.index(force=True)
+        consistent(notes.database, notes.workspace)
+        status = await memory.index(force=True)
+
+    assert overtaken
+    assert (status.pending, status.degraded) == (0, None)
+    consistent(notes.database, notes.workspace)
