@@ -20,6 +20,7 @@ SMALLEST_LIMIT = 16
 _HORIZON = 600  # characters behind a cut within which the end of torn markup is looked for
 _LOOKED_AT = (*range(8), 9, 12, 16, 21, 27, 34)  # which of the possible cuts of one kind are tried, counted backwards
 _SIZINGS = 8  # measures that the search for the longest fitting slice makes before it merely halves
+_LEAP = 4  # how much further the search goes where what it passes shows so much less than before: definitions, say
 _BLANKS = re.compile(r"\s*")
 _WORD_END = re.compile(r"(?P<seen>)[^\S\xa0\u2007\u202f]+")
 _MARKUP_END = re.compile(  # a word's end where markup may begin or end
@@ -167,7 +168,7 @@ class _Splitter:
     def _reach(self, place: _Place, guess: int) -> int:
         """Return about the longest end up to which the part fits; its start if not even one character does."""
         fitting, too_long = place.start, self._end + 1
-        at = guess
+        at, shown = guess, 0
         for attempt in itertools.count():
             at = min(max(at, fitting + 1), too_long - 1)
             if at <= fitting:
@@ -175,10 +176,11 @@ class _Splitter:
             size = max(self._size(place, at), 1)
             length = at - place.start
             if size <= self._limit:
-                fitting = at
+                added, is_hidden = at - fitting, (size - shown) * (fitting - place.start) * _LEAP < shown * (at - fitting)
+                fitting, shown = at, size
                 if self._limit - size <= self._limit // 32:
                     break
-                at += max((self._limit - size) * length // size, 1)
+                at += max((self._limit - size) * length // size, added * _LEAP if is_hidden else 1)
             else:
                 too_long = at
                 at = place.start + length * self._limit // size

@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import takewhile
 from typing import Any, Literal, Protocol, get_args
 from uuid import uuid4
@@ -241,7 +242,7 @@ class Lanes:
 
     async def _run(self, lane: Lane, control: Control) -> Control | None:
         """Run a turn to its end, and settle it when it was stopped; return what begins it again where it was cut for that."""
-        lane.control = control
+        lane.control, lane.joins = control, partial(same_album, control.items[0])
         lane.turn = asyncio.create_task(self._turn(lane, control), name=f"turn {lane.key}")
         if not await end_of(lane.turn, lambda: control.stopped or control.again is not None):
             return None
@@ -250,16 +251,19 @@ class Lanes:
         if control.stopped:  # perhaps only now
             await self._runner.stopped(control)
             return None
+        if lane.joins is not None:  # it was still being gathered, and goes on with that
+            return Control(control.turn, control.items)
         return Control(control.turn, [replace(item, turn=control.turn, begun=None) for item in control.items])
 
     async def _turn(self, lane: Lane, control: Control) -> None:
         await self._gather(lane, control)
+        lane.joins = None
         control.claim = lambda: self._claim(lane, control)
         await self._runner.run(control)
 
     async def _gather(self, lane: Lane, control: Control) -> None:
         """Take what belongs to the turn of its first message: what a cut-off turn had, the album, what is collected."""
-        [first] = control.items
+        first = control.items[0]  # the others are there when it is begun again
         if first.turn is not None:
             self._move(lane, control, lambda item: item.turn == first.turn)
         elif first.message.album is not None:
@@ -279,7 +283,6 @@ class Lanes:
             await self._clock.sleep(self._quiet_seconds)
             if not self._move(lane, control, joins):
                 break
-        lane.joins = None
 
     def _claim(self, lane: Lane, control: Control) -> list[Waiting]:
         """Hand over what the running turn may take: under `steer`, messages of the same chat, up to one that may not."""

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.documents import is_pdf, pages_of
+from agents.documents import MOST_BYTES, count, is_pdf, pages_of
 from agents.errors import CannotBeShown
 from agents.media import MAX_DOCUMENT_BYTES, MAX_PAGES
 from tests.agents.media_files import pdf
@@ -57,14 +57,30 @@ def test_what_a_damaged_document_says_is_not_in_the_log(caplog: pytest.LogCaptur
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.tuples(st.integers(9, len(FIVE)), st.sampled_from(b"0123456789<>/[] R\n\xff")), max_size=10))
-def test_whatever_is_damaged_pages_are_counted_or_it_is_refused(changes: list[tuple[int, int]]) -> None:
+def test_whatever_is_damaged_pages_are_counted_or_it_is_said_to_be(changes: list[tuple[int, int]]) -> None:
     damaged = bytearray(FIVE)
     for at, byte in changes:
         damaged[at % len(damaged)] = byte
-    try:
-        assert 0 < pages_of(bytes(damaged)) <= MAX_PAGES
-    except CannotBeShown:
-        return
+
+    pages = count(bytes(damaged))
+
+    assert pages is None or pages >= -1
+
+
+def test_a_document_that_cannot_be_read_in_time_is_refused(caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(CannotBeShown, match="took too long"):
+        pages_of(FIVE, seconds=0.001)
+
+    assert "took too long to read" in caplog.text
+
+
+def test_the_process_that_reads_has_no_memory_without_end() -> None:
+    code = "import resource; from agents.documents import limit_memory\n"
+    code += "limit_memory(); print(resource.getrlimit(resource.RLIMIT_AS)[0])"
+
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert int(ran.stdout) == MOST_BYTES
 
 
 def test_without_pypdf_a_document_is_refused_with_what_to_install() -> None:

@@ -665,7 +665,7 @@ async def test_a_reminder_waits_however_many_wait_already_and_nothing_takes_its_
 
 
 What = Literal[
-    "say", "album", "piped", "reminder", "barrier", "new", "yield", "quiet", "time", "claim", "finish", "stop"
+    "say", "album", "piped", "reminder", "barrier", "new", "yield", "quiet", "time", "claim", "finish", "stop", "again"
 ]
 Step = tuple[What, str, str]
 STEPS = st.tuples(
@@ -702,6 +702,9 @@ async def _play(mode: Mode, cap: int, steps: list[Step]) -> None:
                     w.hall.finish(session)
                 case "stop":
                     w.stop(session)
+                case "again":
+                    async with w.lanes.begun_again(partial(_is_in, session)):
+                        await asyncio.sleep(0)
                 case "time":
                     w.clock.advance(QUIET)
                 case "quiet":
@@ -722,6 +725,10 @@ async def _play(mode: Mode, cap: int, steps: list[Step]) -> None:
     ends = Counter(seqs(answered, cut, w.stopped, w.dropped))
     assert ends == Counter(seqs(said))
     assert_in_order(answered)
+
+
+def _is_in(session: str, route: Route) -> bool:
+    return route.session == session
 
 
 def assert_in_order(items: list[Waiting]) -> None:
@@ -767,6 +774,36 @@ async def test_a_turn_that_is_begun_again_waits_for_the_block_and_answers_what_i
         ]
         assert [control.items[0].seq for control in w.hall.done if control.route.session == BOB] == [other.seq]
         assert w.hall.cut == []
+
+
+async def test_a_turn_that_has_taken_over_messages_is_begun_again_with_all_of_them() -> None:
+    async with world() as w:
+        first = w.say()
+        await w.quiet()
+        second = w.say()
+        assert w.hall.claim(ALICE) == [second]
+        async with w.lanes.begun_again(lambda route: True):
+            later = w.say()
+        await w.quiet()
+
+        assert seqs(w.hall.running[ALICE].items) == seqs([first, second])
+        assert w.hall.claim(ALICE) == [later]
+
+
+async def test_an_album_that_is_begun_again_before_it_is_whole_is_answered_as_one() -> None:
+    async with world("interrupt") as w:
+        photos = [w.say(album="A")]
+        await w.quiet()
+        async with w.lanes.begun_again(lambda route: True) as cut:
+            assert cut
+            photos.append(w.say(album="A"))
+            await w.quiet()
+        await w.quiet()
+        photos.append(w.say(album="A"))
+        await w.finish_all()
+
+        assert [control.items for control in w.hall.done] == [photos]
+        assert (w.dropped, w.hall.cut) == ([], [])
 
 
 async def test_stop_ends_a_turn_that_waits_to_be_begun_again() -> None:
