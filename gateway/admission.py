@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from adapters.base import Chat, Inbound, Migration
 from gateway.access import Activation, Policy, Standing, Verdict, gate, rules_in
 from gateway.bot_talk import BotTalk
+from gateway.inbox import Owners
 from gateway.outbox import Place, place_of
 from gateway.people import People
 from gateway.router import Route, Routing, address_of, owner_sessions, route
@@ -88,14 +89,15 @@ class Admission:
         self._aliases[place_of(migration.new)] = first
         return Migration(replace(migration.old, id=first), migration.new)
 
-    def owner_sessions(self, agents: frozenset[str]) -> list[str]:
-        """Return the keys of every private conversation that owners can have with these agents."""
-        accounts = [*self._policies, *(("terminal", agent) for agent in agents)]
-        return owner_sessions(replace(self._routing, agents=agents), owners=self._people.owners, accounts=accounts)
+    def owners(self, agents: frozenset[str]) -> Owners:
+        """Return the owners, with every private conversation that they can have with these agents."""
+        accounts, people = [*self._policies, *(("terminal", agent) for agent in agents)], self._people.owners
+        sessions = owner_sessions(replace(self._routing, agents=agents), owners=people, accounts=accounts)
+        return Owners(tuple(sessions), tuple(people))
 
-    def all_owner_sessions(self) -> list[str]:
-        """Return the keys of every private conversation that owners can have with any agent."""
-        return self.owner_sessions(self._routing.agents)
+    def all_owners(self) -> Owners:
+        """Return the owners, with every private conversation that they can have with any agent."""
+        return self.owners(self._routing.agents)
 
     def _set_for(self, chosen: Route) -> Activation | None:
         """Return what was set for the session of a route, else for the chat that its thread is in."""

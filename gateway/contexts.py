@@ -1,6 +1,5 @@
 """Contexts: what each request of a session says, and that it fits: notes are taken and conversations summed up in time."""
 
-import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -11,13 +10,14 @@ from agents.base import Message
 from agents.compaction import Plan, Summarise, Summary, entry_of, plan, summarised
 from agents.context import Decision, Fixed, Thresholds, decide, flushed, most, scale, size, thresholds
 from agents.counting import Counting
-from agents.entries import Entry, MessageRecord, Record, redacted, times_redacted
+from agents.entries import Compaction, Entry, MessageRecord, Record, redacted, times_redacted
 from agents.history import History
 from agents.pruning import Pruning
 from agents.window import Count, tokens_of
 from agents.wire import model_messages, told_of
 from gateway.agent import Agent
 from gateway.sessions import Session, Threads
+from gateway.tasks import carried_through
 from memory.clock import Clock
 from memory.shelves import Audience
 from memory.tokens import count_tokens
@@ -101,7 +101,6 @@ class Contexts:
         self._threads = threads
         self._clock = clock
         self._count = Counting(count)
-        self._writing: set[asyncio.Task[Compacted]] = set()
         self._histories: OrderedDict[str, History] = OrderedDict()
 
     async def messages(self, subject: Subject) -> tuple[Message, ...]:
@@ -149,24 +148,18 @@ class Contexts:
         told_instead = await summarised(
             found.plan, keep=keep, summarise=self._help.summary(subject), facts=self._help.facts, clock=self._clock
         )
+        draft = entry_of(found.plan, told_instead, tokens_before=found.before_tokens, tokens_after=0)
+        after = await self._threads(self._after, entries, draft, subject.fixed, found)
         if times_redacted(subject.session.entries) > times_redacted(entries):  # the summary may have what was taken out
             return await self.compact(subject, keep=keep, refused=refused)
-        # Once there is a summary, all that belongs to it is written, whoever is cancelled meanwhile.
-        writing = asyncio.create_task(self._written(subject, entries, found, found.plan, told_instead))
-        self._writing.add(writing)
-        writing.add_done_callback(self._writing.discard)
-        return await asyncio.shield(writing)
+        return await carried_through(self._written(subject, replace(draft, tokens_after=after), told_instead))
 
-    async def _written(
-        self, subject: Subject, entries: Sequence[Entry], found: _Measured, plan: Plan, told_instead: Summary
-    ) -> Compacted:
-        """Write what is told instead of the older part of a conversation."""
-        before = found.before_tokens
-        draft = entry_of(plan, told_instead, tokens_before=before, tokens_after=0)
-        after = await self._threads(self._after, entries, draft, subject.fixed, found)
-        await subject.session.append(replace(draft, tokens_after=after))
+    async def _written(self, subject: Subject, record: Compaction, told_instead: Summary) -> Compacted:
+        """Write what is told instead of the older part of a conversation, and all that belongs to it."""
+        await subject.session.append(record)
         if told_instead.rest:
             self._help.keep(subject, told_instead.rest)
+        before, after = record.tokens_before, record.tokens_after
         extra = {"action": "compacted", "session": subject.session.id, "tokens_before": before, "tokens_after": after}
         if told_instead.failed is None:
             log.info("conversation summed up", extra=extra)

@@ -69,7 +69,8 @@ class Plan:
 class Done:
     """What was taken out: lines of files, messages of conversations, reminders, texts of stored messages.
 
-    `failed` names files that could not be changed, `left` says in our own words where copies remain.
+    `failed` names files that could not be changed, `unseen` those with lines of it that the plan has not; `left` says in
+    our own words where copies remain.
     """
 
     lines: int
@@ -77,6 +78,7 @@ class Done:
     reminders: int
     traces: int
     failed: tuple[str, ...] = ()
+    unseen: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
 
 
@@ -125,14 +127,17 @@ class Forgetting:
     async def carry_out(self, plan: Plan, agent: Agent) -> Done:
         """Take out what the plan names, as far as it is still there; what fails is named, and the rest goes all the same.
 
-        A turn that has read of it and is still running begins again without it, and what it said by then goes as well.
+        Of conversations goes what was said since the plan as well; of files only the lines that were shown. A turn that has
+        read of it and is still running begins again without it.
         """
-        async with self._begun_again(lambda route: self._has_read(route, plan, agent)) as cut:
-            if cut:
-                mentions = Mentions(plan.words)
-                sessions = await self._threads(_in_sessions, self._folder(agent), plan.audience, mentions)
-                plan = replace(plan, sessions=tuple(sessions))
-            return await self._take_out(plan, agent)
+        now = await self._said_by_now(plan, agent)
+        async with self._begun_again(lambda route: self._has_read(route, now, agent)) as cut:
+            return await self._take_out(await self._said_by_now(now, agent) if cut else now, agent)
+
+    async def _said_by_now(self, plan: Plan, agent: Agent) -> Plan:
+        mentions = Mentions(plan.words)
+        sessions = await self._threads(_in_sessions, self._folder(agent), plan.audience, mentions)
+        return replace(plan, sessions=tuple(sessions))
 
     def _has_read(self, route: Route, plan: Plan, agent: Agent) -> bool:
         """Tell whether a conversation, or a file that it may see, speaks of what goes."""
@@ -153,6 +158,8 @@ class Forgetting:
                 failed.append(found.path)
             if agent.memory is not None:
                 agent.memory.touch(found.path)
+        files_now = await self._threads(_in_files, agent, plan.audience, Mentions(plan.words))
+        unseen = tuple(found.path for found in files_now.ours if found.path not in failed)
         messages = 0
         for session in plan.sessions:
             redactions = [redaction for said in session.said for redaction in said.redactions]
@@ -168,7 +175,7 @@ class Forgetting:
         except DatabaseError as problem:
             log.warning("a database was not cleaned: %s", problem, extra={"action": "not_forgotten"})
             left = ("a database that could not be written just now; ask me once more in a while", *left)
-        return Done(lines, messages, len(reminders), len(traces), tuple(failed), left)
+        return Done(lines, messages, len(reminders), len(traces), tuple(failed), unseen, left)
 
     async def _erase(self, agent: Agent) -> None:
         """Leave nothing in the indexes and in the store's file of what is gone. Raises `DatabaseError`."""

@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from adapters.base import Chat
 from agents.workspace import clip
-from gateway.inbox import Arrival, Inbox
+from gateway.inbox import Arrival, Inbox, Owners
 from gateway.lanes import Lanes
 from gateway.people import People
 from gateway.sessions import Threads
@@ -82,19 +82,19 @@ def asks_for_something(text: str) -> bool:
 class OwnersEntrance(Entrance, Protocol):
     """The way in, which also knows where owners speak in private."""
 
-    def owner_sessions(self, agents: frozenset[str]) -> list[str]:
-        """Return the keys of every private conversation that owners can have with these agents."""
+    def owners(self, agents: frozenset[str]) -> Owners:
+        """Return the owners, with every private conversation that they can have with these agents."""
         ...
 
 
-LastChat = Callable[[Sequence[str]], Awaitable[tuple[Chat, str] | None]]
+LastChat = Callable[[Owners], Awaitable[tuple[Chat, str] | None]]
 
 
 @dataclass(frozen=True, slots=True)
 class Post:
     """What all heartbeats use to say that they are there.
 
-    `last_chat` finds where people last wrote in such sessions; `serves` tells whether an account can be
+    `last_chat` finds where owners last wrote in private, and in which session; `serves` tells whether an account can be
     reached at present.
     """
 
@@ -151,7 +151,7 @@ class Heartbeat:
     async def _arrival(self, text: str) -> Arrival | None:
         """Return the heartbeat as a message in the last private chat with an owner, if there is one that it may go to."""
         post = self._post
-        last = await post.last_chat(post.entrance.owner_sessions(frozenset({self._agent})))
+        last = await post.last_chat(post.entrance.owners(frozenset({self._agent})))
         if last is None or not post.serves(last[0].platform, last[0].account):
             return None
         chat, session = last

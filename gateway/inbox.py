@@ -33,16 +33,27 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
+class Owners:
+    """How owners are found: the keys of their private conversations, and who they are, each as platform and id.
+
+    One conversation may go on after somebody in it is no owner any more.
+    """
+
+    sessions: tuple[str, ...] = ()
+    people: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class PairingRequest:
     """What becomes of an unknown sender's first message: a code for the owner, told to the sender in `parts`.
 
-    `notice` makes what an owner is told of so many who wait, now and then, in the newest chat of the sessions `owners`.
+    `notice` makes what is told of so many who wait, now and then, in the chat in which one of `owners` wrote last.
     """
 
     code: str
     expires_at: float
     parts: tuple[Part, ...]
-    owners: tuple[str, ...] = ()
+    owners: Owners = Owners()
     notice: Callable[[int, Chat], Part] | None = None
 
 
@@ -145,11 +156,11 @@ class Inbox(Protocol):
         ...
 
     async def take_up(
-        self, *, younger_than_seconds: float, owner_sessions: Sequence[str], notice: Callable[[int, Chat | None], Part]
+        self, *, younger_than_seconds: float, owners: Owners, notice: Callable[[int, Chat | None], Part]
     ) -> TakenUp:
         """Close what is too old as dropped, and tell the owner in the same transaction; return what is still open.
 
-        `notice` makes what is said of that many messages, for the newest chat of the owner's sessions, if there is one.
+        `notice` makes what is said of that many messages, for the chat in which one of `owners` wrote last, if there is one.
         """
         ...
 

@@ -138,6 +138,13 @@ class Lanes:
         ended = [self._end(work) for work in (lane.barrier, *lane.queue) if stops_before(work, before)]
         return Stopped((stoppable and self._cut(lane)) or bool(ended), tuple(waiting))
 
+    def withdraw(self, seq: int) -> None:
+        """Take a message away that waits, in whichever lane, or is unfinished: it is not for us any more."""
+        if self._unfinished is not None:
+            self._unfinished.take(lambda item: item.seq == seq)
+        for lane in self._lanes.values():
+            lane.take(item for item in lane.waiting if item.seq == seq)
+
     @asynccontextmanager
     async def begun_again(self, wanted: Callable[[Route], bool]) -> AsyncIterator[bool]:
         """Cut off the running turns of some routes, and begin them again, where their transcripts are, after the block.
@@ -147,9 +154,10 @@ class Lanes:
         again, cut = asyncio.Event(), []
         for lane in self._lanes.values():
             control, turn = lane.control, lane.turn
-            free = control is not None and not (control.stopped or control.closing or control.again)
-            if control is not None and turn is not None and free and wanted(control.route) and turn.cancel():
-                control.again = again
+            if control is None or turn is None or control.stopped or control.closing or not wanted(control.route):
+                continue
+            if control.again or turn.cancel():
+                control.again.append(again)
                 cut.append(turn)
         try:
             if cut:
@@ -201,7 +209,7 @@ class Lanes:
         """Cut off the running turn; tell whether there was one that could be."""
         if lane.turn is None or lane.control is None or lane.control.closing:
             return False
-        if not lane.control.stopped and (lane.turn.cancel() or lane.control.again is not None):
+        if not lane.control.stopped and (lane.turn.cancel() or lane.control.again):
             lane.control.stopped = True
         return lane.control.stopped
 
@@ -244,10 +252,11 @@ class Lanes:
         """Run a turn to its end, and settle it when it was stopped; return what begins it again where it was cut for that."""
         lane.control, lane.joins = control, partial(same_album, control.items[0])
         lane.turn = asyncio.create_task(self._turn(lane, control), name=f"turn {lane.key}")
-        if not await end_of(lane.turn, lambda: control.stopped or control.again is not None):
+        if not await end_of(lane.turn, lambda: control.stopped or bool(control.again)):
             return None
-        if control.again is not None and not control.stopped:
-            await control.again.wait()
+        for again in control.again:  # one more may come meanwhile
+            if not control.stopped:
+                await again.wait()
         if control.stopped:  # perhaps only now
             await self._runner.stopped(control)
             return None

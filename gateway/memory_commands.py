@@ -202,10 +202,14 @@ def _told(plan: Plan, done: Done) -> list[str]:
     if done.reminders:
         went.insert(2, _count(done.reminders, "reminder"))
     *first, last = went
-    but = "But for the files named here" if plan.not_ours or done.failed else "From now on"
+    but = "But for the files named here" if plan.not_ours or done.failed or done.unseen else "From now on"
     told = f"Gone: {', '.join(first)}, and {last}. {but} I will not find or read it again."
     lines = [told, "", "What is left:", ""]
     lines += [f"- `{path}` could not be changed; look at its permissions" for path in done.failed]
+    lines += [
+        f"- `{path}` still has lines with these words; write `/memory forget` with the words again"
+        for path in done.unseen
+    ]
     if plan.not_ours:
         lines.append(f"- {_not_ours(plan.not_ours)}")
     lines += [f"- {where}" for where in done.left]

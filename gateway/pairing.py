@@ -12,7 +12,7 @@ from typing import Literal
 
 from adapters.base import Chat, Choice
 from gateway.access import Standing
-from gateway.inbox import PairingRequest, Part
+from gateway.inbox import Owners, PairingRequest, Part
 from gateway.people import People
 from gateway.store import Guesses, KnownPerson, PendingPairing, Store
 from memory.clock import Clock
@@ -40,10 +40,10 @@ class Pairing:
         self._served: deque[str] = deque(maxlen=REMEMBERED_CODES)
         self._one_guess_at_a_time = asyncio.Lock()  # side by side, many wrong codes would count as one
 
-    def request(self, chat: Chat, *, owners: Sequence[str] = ()) -> PairingRequest:
+    def request(self, chat: Chat, *, owners: Owners) -> PairingRequest:
         """Return a new code, and the one message that tells an unknown sender about it.
 
-        `owners` are the sessions in which an owner may be told that somebody waits.
+        `owners` are those of whom one may be told that somebody waits.
         """
         code = "".join(secrets.choice(_ALPHABET) for _ in range(CODE_LENGTH))
         if self._people.has_owner:
@@ -57,7 +57,7 @@ class Pairing:
         told = (Part(chat=chat, text=text, purpose="pairing"),)
         if not self._people.has_owner:
             return PairingRequest(code, expires, told)
-        return PairingRequest(code, expires, told, tuple(owners), partial(_notice, chat))
+        return PairingRequest(code, expires, told, owners, partial(_notice, chat))
 
     async def pending(self) -> list[PendingPairing]:
         """Return the codes that wait, oldest first."""

@@ -10,15 +10,15 @@ from functools import partial
 from typing import Literal
 
 from adapters.base import Chat, DeadLetter, Event, Inbound, Migration
-from agents.entries import Note
 from gateway.access import Verdict
 from gateway.accounts import Find
 from gateway.admission import Admission, Admitted
 from gateway.beginnings import Beginnings
 from gateway.commands import Answer, Call, Commands, refused
 from gateway.delivery import Delivery
-from gateway.inbox import Arrival, Held, Inbox, Part, Receipt, Resumed
+from gateway.inbox import Arrival, Held, Inbox, Owners, Part, Receipt, Resumed
 from gateway.lanes import Lanes, Waiting
+from gateway.late_edits import LateEdits
 from gateway.outbox import Place, place_of
 from gateway.pairing import Pairing
 from gateway.records import dealt_with, whence
@@ -64,6 +64,7 @@ class Reception:
         self._spawn = spawn
         self._clock = clock
         self._first_message = first_message
+        self._late_edits = LateEdits(sessions, spawn, clock, changed=inbox.changed)
         self._told_places: set[Place] = set()
         self._in_threads = asyncio.Lock()
         self._beginnings = Beginnings(lanes.is_free, commands.is_command)
@@ -111,7 +112,7 @@ class Reception:
         """
         taken = await self._inbox.take_up(
             younger_than_seconds=younger_than_seconds,
-            owner_sessions=self._admission.all_owner_sessions(),
+            owners=self._admission.all_owners(),
             notice=lambda count, chat: self._too_old(count, chat, hours=younger_than_seconds / 3_600),
         )
         turned_away: list[int] = []
@@ -136,9 +137,9 @@ class Reception:
         found = self._admission.of(message)
         return Arrival(message, found.route.session, admitted=True) if found.verdict.decision == "admit" else None
 
-    def owner_sessions(self, agents: frozenset[str]) -> list[str]:
-        """Return the keys of every private conversation that owners can have with these agents."""
-        return self._admission.owner_sessions(agents)
+    def owners(self, agents: frozenset[str]) -> Owners:
+        """Return the owners, with every private conversation that they can have with these agents."""
+        return self._admission.owners(agents)
 
     def enter(self, receipts: Sequence[Receipt]) -> None:
         """Hand messages that are committed to their lanes; see `gateway.unprompted.Entrance`."""
@@ -185,7 +186,7 @@ class Reception:
             return Arrival(message, session, admitted=True)
         self._log_refusal(message, verdict)
         if verdict.decision == "pair":
-            request = self._pairing.request(message.chat, owners=self._admission.all_owner_sessions())
+            request = self._pairing.request(message.chat, owners=self._admission.all_owners())
             return Arrival(message, session, admitted=False, pairing=request)
         place = place_of(message.chat)
         if verdict.decision != "tell" or place in told:
@@ -211,10 +212,9 @@ class Reception:
         if receipt.kind == "reworded":
             self._unfinished.reworded(receipt.seq, message)
         elif receipt.kind == "withdrawn":
-            self._unfinished.take(lambda item: item.seq == receipt.seq)
-        elif receipt.kind == "reworded_late":
-            if arrival.admitted:  # else it was never answered, and what strangers write stays out of transcripts
-                self._spawn(self._note_edit(arrival), "note an edit")
+            self._lanes.withdraw(receipt.seq)
+        elif receipt.kind == "reworded_late" and arrival.admitted:  # what strangers write stays out of transcripts
+            self._late_edits.note(Waiting(receipt.seq, message, self._admission.of(message).route, receipt.arrived))
         elif receipt.told:
             self._told_places |= {place_of(part.chat) for part in arrival.told}
             for chat in filter(self._is_served, receipt.told):
@@ -316,16 +316,6 @@ class Reception:
             part = Part(chat, text, purpose="notice", reply_to=ids[-1], answers=ids)
             await self._inbox.close_rows([item.seq for item in items], "dropped", [part])
             self._delivery.wake(place_of(chat))
-
-    async def _note_edit(self, arrival: Arrival) -> None:
-        message = arrival.message
-        chosen = self._admission.of(message).route
-        try:
-            note = Note("A message was edited too late for its answer.", {"text": message.text})
-            await self._sessions.note(chosen, note)
-        except OSError:  # a full disk; the answer that was given stands all the same
-            extra = {"action": "note_not_written", "session": chosen.session}
-            log.exception("a late edit was not noted", extra=extra)
 
 
 def _has_content(message: Inbound) -> bool:

@@ -3,16 +3,17 @@
 import asyncio
 import logging
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from gateway.errors import GatewayError
 from memory.errors import MemoryStoreError
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
 Spawn = Callable[[Coroutine[Any, Any, None], str], "asyncio.Task[None]"]
 
 
@@ -50,6 +51,20 @@ async def task_scope() -> AsyncIterator[Spawn]:
         if len(failures.exceptions) == 1:  # one fault is told as what it is
             raise failures.exceptions[0] from None
         raise
+
+
+async def carried_through(work: Awaitable[T]) -> T:
+    """Wait for work to its end and return its result, for what takes moments: who is cancelled meanwhile ends after it."""
+    task = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled from (None if task.cancelled() else task.exception())
+    return task.result()
 
 
 def finished(work: Coroutine[Any, Any, int], *, log_file: Path | None = None) -> int:

@@ -6,7 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from agents.entries import Entry, Header, Record, Redaction, Reset
 from agents.transcript import Transcript, transcript_path
+from gateway.tasks import carried_through
 from memory.clock import Clock
 
 log = logging.getLogger(__name__)
@@ -31,6 +32,16 @@ class Threads:
     async def __call__(self, work: Callable[..., T], *arguments: Any) -> T:
         """Run `work(*arguments)` in a thread and return what it returns."""
         return await asyncio.get_running_loop().run_in_executor(self._executor, work, *arguments)
+
+    async def to_its_end(self, work: Callable[..., T], *arguments: Any) -> T:
+        """As a call, for what takes moments: who is cancelled while the work is done ends after it."""
+        job = self._executor.submit(work, *arguments)
+        try:
+            return await asyncio.wrap_future(job)
+        except asyncio.CancelledError:
+            with suppress(Exception):  # nobody asks for it any more
+                await carried_through(asyncio.wrap_future(job))
+            raise
 
     def close(self) -> None:
         """Wait for what runs and end the threads."""
@@ -93,6 +104,7 @@ class Session:
         One that is not `synced` is lost with the power, if that goes before the next one that is; for what is kept
         elsewhere until then.
         A session that was reset meanwhile stays as it ended: what comes too late for it is dropped, but for redactions.
+        Who is cancelled while it is written ends when it is there, so that nothing comes after that end.
         """
         await self.append_and(_nothing, record, synced=synced)
 
@@ -103,7 +115,7 @@ class Session:
         def both() -> tuple[bool, T]:
             return self._opened.append(record, now, synced), work()
 
-        is_there, done = await self._threads(both)
+        is_there, done = await self._threads.to_its_end(both)
         if not is_there:
             extra = {"action": "entry_dropped", "session": self.header.key, "entry": type(record).__name__}
             log.info("an entry came after the end of its session", extra=extra)

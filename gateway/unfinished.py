@@ -42,7 +42,7 @@ class Unfinished:
         self._aside: dict[int, _Aside] = {}
 
     def hold(self, item: Waiting, then: Callable[[Waiting], None]) -> None:
-        """Set a message aside, and call `then` with it, in its last wording, once it is whole."""
+        """Set a message aside, and call `then` with it, in its last wording, once it is whole; held again, it begins anew."""
         now = self._clock.monotonic()
         aside = self._aside[item.seq] = _Aside(item, then, now + QUIET_SECONDS, now + MOST_SECONDS)
         self._spawn(self._until_whole(aside), "what another bot writes")

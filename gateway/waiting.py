@@ -41,15 +41,15 @@ class Stoppable:
 class Control:
     """A turn's hold on its lane: what it answers, and what it may take over from those who wait.
 
-    `closing` is set by the runner once the answer is there: from then on nothing stops the turn any more. `again` is set
-    when it was cut off to be begun again, once that has happened.
+    `closing` is set by the runner once the answer is there: from then on nothing stops the turn any more. When it was
+    cut off to be begun again, `again` has what it waits for until then.
     """
 
     turn: str
     items: list[Waiting]
     stopped: bool = False
     closing: bool = False
-    again: asyncio.Event | None = None
+    again: list[asyncio.Event] = field(default_factory=list)
     claim: Callable[[], list[Waiting]] = list
 
     @property

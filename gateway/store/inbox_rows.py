@@ -1,14 +1,14 @@
 """Inbox rows to and from values; each function runs inside a transaction of the store."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING
 
 from adapters.base import Chat, Inbound
-from gateway.inbox import Arrival, Held, PairingRequest, Part, Receipt, ReceiptKind, TakenUp
+from gateway.inbox import Arrival, Held, Owners, PairingRequest, Part, Receipt, ReceiptKind, TakenUp
 from gateway.store import conversations, outbox_rows
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ def accept(tx: "Transaction", arrival: Arrival, now: float) -> Receipt:
         message=encode(message),
         origin=message.origin,
         heard=arrival.heard and state == "ignored",
+        sender=message.sender.id,
     )
     if row is not None:
         kind: ReceiptKind = "new" if arrival.admitted else "ignored"
@@ -80,9 +81,9 @@ def accept(tx: "Transaction", arrival: Arrival, now: float) -> Receipt:
 
 
 def take_up(
-    tx: "Transaction", *, since: float, now: float, sessions: Sequence[str], notice: Callable[[int, Chat | None], Part]
+    tx: "Transaction", *, since: float, now: float, owners: Owners, notice: Callable[[int, Chat | None], Part]
 ) -> TakenUp:
-    """Drop rows from before `since`, saying so in the newest chat of the sessions; return what is still open.
+    """Drop rows from before `since`, saying so where an owner wrote last; return what is still open.
 
     A heartbeat is not made up for, and a reminder is never too old.
     """
@@ -91,7 +92,7 @@ def take_up(
     dropped = tx.run("inbox_drop_old", since=since, now=now)
     told: Chat | None = None
     if dropped:
-        newest = tx.one("inbox_newest_chat", sessions=json.dumps(sessions))
+        newest = tx.one("inbox_newest_chat", **found_by(owners))
         part = notice(
             dropped, Chat(newest["platform"], newest["account"], newest["chat"], newest["thread"]) if newest else None
         )
@@ -150,6 +151,11 @@ def _begins_empty(message: Inbound, now: float) -> bool:
     return message.sender.is_bot and now - message.sent_at.timestamp() < UNSEEN_SECONDS
 
 
+def found_by(owners: Owners) -> dict[str, str]:
+    """Return owners as a statement is given them."""
+    return {"sessions": json.dumps(owners.sessions), "people": json.dumps(owners.people)}
+
+
 def _instant(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
@@ -177,7 +183,7 @@ def refusal(tx: "Transaction", arrival: Arrival, now: float) -> tuple[Part, ...]
 
 def _for_owner(tx: "Transaction", request: PairingRequest, now: float) -> tuple[Part, ...]:
     """Return what an owner is told about those who wait: seldom, so that strangers cannot fill the owner's chat."""
-    newest = tx.one("inbox_last_chat", sessions=json.dumps(request.owners)) if request.notice else None
+    newest = tx.one("inbox_last_chat", **found_by(request.owners)) if request.notice else None
     if request.notice is None or newest is None or not tx.run("owner_told", now=now, before=now - OWNER_TOLD_SECONDS):
         return ()
     waiting = tx.all("pairings", now=now)

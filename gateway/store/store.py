@@ -1,6 +1,5 @@
 """The store: inbox, outbox, sessions and people over one SQLite file; the only module that asks it."""
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from adapters.base import Chat, DeadLetter, Inbound, Migration
 from adapters.seen import Seen
-from gateway.inbox import Arrival, Held, Outcome, Part, Receipt, TakenUp
+from gateway.inbox import Arrival, Held, Outcome, Owners, Part, Receipt, TakenUp
 from gateway.outbox import Parcel, Place
 from gateway.store import draft_rows, inbox_rows, outbox_rows, overheard
 from gateway.store.conversations import Conversations, SessionRow, touch
@@ -105,14 +104,14 @@ class Store:
         return await self._database.run(lambda tx: overheard.overheard(tx, seqs, most))
 
     async def take_up(
-        self, *, younger_than_seconds: float, owner_sessions: Sequence[str], notice: Callable[[int, Chat | None], Part]
+        self, *, younger_than_seconds: float, owners: Owners, notice: Callable[[int, Chat | None], Part]
     ) -> TakenUp:
         """Drop what is too old, tell the owner, and return what is still open; see `Inbox.take_up`."""
         now = self._now()
         ages = {"since": now - younger_than_seconds, "now": now}
 
         def work(tx: "Transaction") -> TakenUp:
-            taken = inbox_rows.take_up(tx, **ages, sessions=owner_sessions, notice=notice)
+            taken = inbox_rows.take_up(tx, **ages, owners=owners, notice=notice)
             draft_rows.discard_orphans(tx)
             return taken
 
@@ -164,9 +163,9 @@ class Store:
 
         await self._database.run(work)
 
-    async def last_chat(self, sessions: Sequence[str]) -> tuple[Chat, str] | None:
-        """Return the chat, and its session, in which people last wrote in these sessions; the terminal counts least."""
-        row = await self._database.run(lambda tx: tx.one("inbox_last_chat", sessions=json.dumps(list(sessions))))
+    async def last_chat(self, owners: Owners) -> tuple[Chat, str] | None:
+        """Return the chat, and its session, in which one of these owners last wrote in private; the terminal counts least."""
+        row = await self._database.run(lambda tx: tx.one("inbox_last_chat", **inbox_rows.found_by(owners)))
         if row is None:
             return None
         return Chat(row["platform"], row["account"], row["chat"], row["thread"]), row["session"]

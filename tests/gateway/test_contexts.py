@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Sequence
+import threading
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -337,3 +338,74 @@ async def test_where_no_notes_are_wanted_none_are_taken(desk: Desk) -> None:
     await quiet.messages()
 
     assert (quiet.flushed, len(quiet.summarised)) == ([], 1)
+
+
+@dataclass
+class Gate:
+    """Holds up the thread that counts a summary, until the test lets it go on."""
+
+    reached: threading.Event = field(default_factory=threading.Event)
+    go: threading.Event = field(default_factory=threading.Event)
+
+    def count(self, text: str) -> int:
+        if "They talked." in text:
+            self.reached.set()
+            self.go.wait()
+        return words(text)
+
+
+@pytest.fixture
+def gate(desk: Desk) -> Iterator[Gate]:
+    gate = Gate()
+    desk.contexts = Contexts(desk.rules, desk, threads=desk.threads, clock=desk.clock, count=gate.count)
+    yield gate
+    gate.go.set()
+
+
+async def test_who_is_cancelled_before_a_summary_is_written_leaves_the_conversation_as_it_was(
+    desk: Desk, gate: Gate
+) -> None:
+    await desk.add(*turns(8), asked("and now?"))
+    before, tasks = desk.session.entries, asyncio.all_tasks()
+    work = asyncio.create_task(desk.contexts.compact(desk.subject))
+    await asyncio.to_thread(gate.reached.wait)
+    work.cancel()
+    await asyncio.wait([work])
+
+    assert work.cancelled()
+    assert desk.session.entries == before
+    assert asyncio.all_tasks() <= tasks  # nobody goes on with it
+
+
+async def test_what_is_taken_out_while_a_summary_is_measured_is_not_in_the_summary_that_stays(
+    desk: Desk, gate: Gate
+) -> None:
+    await desk.add(*turns(8), asked("and now?"))
+    work = asyncio.create_task(desk.contexts.compact(desk.subject))
+    await asyncio.to_thread(gate.reached.wait)
+    await desk.add(Redaction(desk.session.entries[0].id))
+    desk.answer = "They said nothing."
+    gate.go.set()
+    await work
+
+    assert [record.summary for record in desk.compactions()] == ["They said nothing."]
+
+
+async def test_who_is_cancelled_while_an_entry_is_written_ends_after_it(desk: Desk) -> None:
+    reached, go = threading.Event(), threading.Event()
+
+    def work() -> None:
+        reached.set()
+        go.wait()
+
+    writing = asyncio.create_task(desk.session.append_and(work, asked("hello")))
+    await asyncio.to_thread(reached.wait)
+    for _ in range(2):  # by somebody who stops it, and then by the end of the gateway
+        writing.cancel()
+        await asyncio.sleep(0)
+    ended_early = writing.done()
+    go.set()
+    await asyncio.wait([writing])
+
+    assert (writing.cancelled(), ended_early) == (True, False)
+    assert len(desk.session.entries) == 1

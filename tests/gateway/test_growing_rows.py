@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from adapters.base import Chat, Inbound, Sender
-from gateway.inbox import Arrival, Outcome, Part
+from gateway.inbox import Arrival, Outcome, Owners, Part
 from gateway.outbox import Growing, Parcel, place_of
 from gateway.store import Store
 from memory.testing import FakeClock
@@ -174,7 +174,7 @@ async def test_a_part_that_cannot_be_an_edit_keeps_its_place_and_what_it_answers
 
 async def test_what_is_too_old_to_be_answered_is_removed_at_start(store: Store) -> None:
     await begun(store)
-    await store.take_up(younger_than_seconds=-1, owner_sessions=[], notice=lambda count, chat: Part(CHAT, "too old"))
+    await store.take_up(younger_than_seconds=-1, owners=Owners(), notice=lambda count, chat: Part(CHAT, "too old"))
 
     assert [(parcel.message.text, parcel.removes) for parcel in await taken(store)] == [("", True), ("too old", False)]
 

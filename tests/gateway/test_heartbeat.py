@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from adapters.base import Chat, Inbound, Sender
 from gateway.heartbeat import Rhythm, asks_for_something
-from gateway.inbox import Arrival, Part
+from gateway.inbox import Arrival, Owners, Part
 from gateway.lanes import Control, Waiting
 from gateway.router import Route
 from gateway.store import Store
@@ -112,7 +112,7 @@ async def arrive(store: Store, chat: Chat, session: str, *, origin: str = "chat"
 
 
 async def last(store: Store, *sessions: str) -> tuple[str, str] | None:
-    found = await store.last_chat(sessions)
+    found = await store.last_chat(Owners(sessions, (("telegram", "1001"), ("slack", "1001"), ("terminal", "1001"))))
     return None if found is None else (found[0].platform, found[0].id)
 
 

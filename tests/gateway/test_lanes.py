@@ -3,7 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -804,6 +804,21 @@ async def test_an_album_that_is_begun_again_before_it_is_whole_is_answered_as_on
 
         assert [control.items for control in w.hall.done] == [photos]
         assert (w.dropped, w.hall.cut) == ([], [])
+
+
+async def test_a_turn_is_begun_again_when_all_who_cut_it_off_are_done() -> None:
+    async with world() as w:
+        first = w.say()
+        await w.quiet()
+        async with AsyncExitStack() as one, AsyncExitStack() as other:
+            assert await one.enter_async_context(w.lanes.begun_again(lambda route: True))
+            assert await other.enter_async_context(w.lanes.begun_again(lambda route: True))
+            await one.aclose()
+            await w.quiet()
+            assert w.hall.running == {}
+        await w.quiet()
+
+        assert w.hall.running[ALICE].items[0].seq == first.seq
 
 
 async def test_stop_ends_a_turn_that_waits_to_be_begun_again() -> None:

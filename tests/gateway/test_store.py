@@ -15,15 +15,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from adapters.base import Chat, DeadLetter, Inbound, Migration, Sender
-from gateway.inbox import Arrival, Part
+from gateway.inbox import Arrival, Owners, Part
 from gateway.outbox import Place, place_of
 from gateway.store import Store
-from gateway.store.inbox_rows import UNSEEN_SECONDS
+from gateway.store.inbox_rows import UNSEEN_SECONDS, encode
 from memory.sqlite import Database, load_migrations, load_statements
 from memory.testing import FakeClock
 
 CHAT = Chat("telegram", "main", "C1")
 SESSION = "agent:main:main"
+OWNERS = Owners((SESSION,), (("telegram", "U1"),))
 HOUR = 3_600.0
 DAY = 24 * HOUR
 
@@ -59,7 +60,7 @@ async def accept(store: Store, *arrivals: Arrival) -> list[tuple[str, int]]:
 
 
 async def open_texts(store: Store) -> list[str]:
-    taken = await store.take_up(younger_than_seconds=DAY * 365, owner_sessions=(), notice=count)
+    taken = await store.take_up(younger_than_seconds=DAY * 365, owners=Owners(), notice=count)
     return [held.message.text for held in taken.open]
 
 
@@ -254,7 +255,7 @@ async def test_what_is_still_open_after_a_restart_is_taken_up_oldest_first(store
     await store.start_turn("T", [2])
     await store.close_rows([3], "replied")
 
-    taken = await store.take_up(younger_than_seconds=HOUR, owner_sessions=[SESSION], notice=count)
+    taken = await store.take_up(younger_than_seconds=HOUR, owners=OWNERS, notice=count)
 
     assert [(held.message.text, held.turn, held.session) for held in taken.open] == [
         ("one", None, SESSION),
@@ -273,7 +274,7 @@ async def test_what_is_too_old_is_dropped_and_the_owner_is_told_in_their_newest_
     clock.advance(2 * HOUR)
     await accept(store, replace(admitted("10", "young", chat=Chat("telegram", "main", "D")), session="another"))
 
-    taken = await store.take_up(younger_than_seconds=HOUR, owner_sessions=[SESSION], notice=count)
+    taken = await store.take_up(younger_than_seconds=HOUR, owners=OWNERS, notice=count)
 
     assert [held.message.text for held in taken.open] == ["young"]
     assert (taken.dropped, taken.told) == (3, newest)
@@ -285,7 +286,7 @@ async def test_the_owner_is_told_once(store: Store, clock: FakeClock) -> None:
     clock.advance(2 * HOUR)
 
     for _ in range(2):
-        await store.take_up(younger_than_seconds=HOUR, owner_sessions=[SESSION], notice=count)
+        await store.take_up(younger_than_seconds=HOUR, owners=OWNERS, notice=count)
 
     assert await to_send(store) == ["1 were too old"]
 
@@ -294,7 +295,9 @@ async def test_without_a_chat_of_the_owner_whoever_asks_chooses_one(store: Store
     await accept(store, admitted("1", "old"))
     clock.advance(2 * HOUR)
 
-    taken = await store.take_up(younger_than_seconds=HOUR, owner_sessions=["somebody else's"], notice=count)
+    taken = await store.take_up(
+        younger_than_seconds=HOUR, owners=replace(OWNERS, sessions=("somebody else's",)), notice=count
+    )
 
     assert taken.told == Chat("terminal", "main", "local")
 
@@ -415,6 +418,29 @@ async def test_every_older_schema_is_brought_up_to_date(tmp_path: Path, clock: F
 
     assert await accept(store, admitted("1")) == [("new", 1)]
     await store.close()
+
+
+async def test_after_an_update_it_is_known_who_wrote_as_far_as_that_is_still_there(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    path = tmp_path / "gateway.sqlite"
+    insert = """
+        INSERT INTO inbox (platform, account, chat, message_id, session, state, outcome, received_at, message)
+        VALUES ('telegram', 'main', ?, ?, ?, 'closed', 'replied', 1.0, ?)
+    """
+    migrations = load_migrations(files("gateway.store") / "migrations")
+    old = await Database.open(path, migrations=migrations[:5], statements={})
+    await old.close()
+    connection = apsw.Connection(str(path))
+    connection.execute(insert, ("C1", "1", SESSION, encode(message("1"))))
+    connection.execute(insert, ("C2", "2", SESSION, None))
+    connection.close()
+
+    store = await Store.open(path, clock)
+    found = await store.last_chat(OWNERS)
+    await store.close()
+
+    assert found == (CHAT, SESSION)
 
 
 def test_every_statement_is_one_that_sqlite_accepts(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from adapters.base import Chat, Inbound, Origin, Sender
 from agents.base import Usage
-from gateway.inbox import Arrival, Held, Part
+from gateway.inbox import Arrival, Held, Owners, Part
 from gateway.outbox import place_of
 from gateway.store import SessionRow, Store
 from gateway.store.conversations import Renewed
@@ -131,7 +131,7 @@ async def test_a_turn_that_is_too_old_to_be_taken_up_has_begun_a_session_all_the
     await arrive(store, "2", key="another")  # waits, and was never told to a model
     clock.advance(7_200)
 
-    await store.take_up(younger_than_seconds=3_600, owner_sessions=(), notice=lambda n, chat: Part(CHAT, str(n)))
+    await store.take_up(younger_than_seconds=3_600, owners=Owners(), notice=lambda n, chat: Part(CHAT, str(n)))
 
     assert (await row_of(store)).started == NOON
     assert (await row_of(store, "another")).started is None
@@ -224,7 +224,7 @@ async def test_a_command_is_confirmed_once(store: Store) -> None:
 
 
 async def taken_up(store: Store) -> tuple[Held, ...]:
-    taken = await store.take_up(younger_than_seconds=60, owner_sessions=(), notice=lambda n, chat: Part(CHAT, str(n)))
+    taken = await store.take_up(younger_than_seconds=60, owners=Owners(), notice=lambda n, chat: Part(CHAT, str(n)))
     return taken.open
 
 
@@ -327,7 +327,9 @@ async def test_reminders_and_heartbeats_do_not_change_where_an_owner_is_told_som
     clock.advance(3_600)
 
     taken = await store.take_up(
-        younger_than_seconds=60, owner_sessions=[KEY], notice=lambda n, chat: Part(chat or group, str(n))
+        younger_than_seconds=60,
+        owners=Owners((KEY,), (("telegram", "U"),)),
+        notice=lambda n, chat: Part(chat or group, str(n)),
     )
 
     assert taken.told == CHAT

@@ -8,7 +8,7 @@ import pytest
 
 from adapters.base import Chat, Inbound, Outbound, Sender, Streaming
 from adapters.testing import NOON, FakeAdapter
-from agents.testing import Held, ScriptedModel, said_last
+from agents.testing import Held, Say, ScriptedModel, call, said_last
 from gateway.app import Gateway
 from gateway.unfinished import MOST_SECONDS, QUIET_SECONDS
 from gateway.writing import FIRST_TEXT_SECONDS
@@ -18,6 +18,7 @@ from tests.scenarios.test_groups import OTHER_BOT, TWO_AGENTS, WITH_BOTS, in_gro
 from tests.scenarios.watched_clock import WatchedClock
 
 PACE = 1.25
+LANE = f"agent:main:telegram:main:group:{GROUP}"
 
 
 @pytest.fixture
@@ -129,6 +130,24 @@ async def test_a_message_that_begins_empty_is_answered_when_it_has_words(
     assert clock.naps.count(QUIET_SECONDS) == 1
 
 
+async def test_what_goes_on_growing_after_its_answer_is_noted_once_when_it_has_come_to_rest(
+    gateway: Gateway, chat: FakeAdapter, clock: WatchedClock, house: House
+) -> None:
+    message = begins(chat, "what is")
+    await clock.asked_for(QUIET_SECONDS)
+    clock.advance(QUIET_SECONDS)
+    await answers(chat, "WHAT IS")
+    for words in ("what is a", "what is a plover", "what is a plover?"):
+        grows(chat, message, words)
+        await all_is_taken_in(chat)
+    await clock.asked_for(QUIET_SECONDS, times=4)
+    clock.advance(QUIET_SECONDS)
+    await until(lambda: "edited too late" in house.transcript())
+
+    assert house.transcript().count("edited too late") == 1
+    assert '"text":"what is a plover?"' in house.transcript()
+
+
 async def test_people_are_answered_at_once_while_another_bot_writes(
     gateway: Gateway, chat: FakeAdapter, model: ScriptedModel, clock: WatchedClock
 ) -> None:
@@ -191,6 +210,31 @@ async def test_what_comes_to_rest_while_a_turn_runs_joins_or_follows_it_like_any
         clock.advance(QUIET_SECONDS)
         held.go.set()
         await chat.until(lambda: "\n\n".join(in_the_group(chat)) == "first\n\nWHAT IS A PLOVER?")
+
+
+async def test_another_bot_that_takes_back_its_mention_and_gives_it_again_while_a_turn_runs_is_told_once(
+    house: House, chat: FakeAdapter, clock: WatchedClock
+) -> None:
+    busy = Held(Say(calls=(call("list", path="memory"),)))
+    model = ScriptedModel(busy)
+    async with house.open(chat, model=model, clock=clock) as gateway:
+        in_group(chat, "a long question", sender=ANA, addressed=True)
+        await busy.begun.wait()
+        message = begins(chat, "@us what is")
+        await clock.asked_for(QUIET_SECONDS)
+        clock.advance(QUIET_SECONDS)
+        await until(lambda: gateway.lanes.waiting(LANE) == 1)
+        grows(chat, message, "what is", addressed=False)
+        await all_is_taken_in(chat)
+        assert gateway.lanes.waiting(LANE) == 0
+        grows(chat, message, "@us what is a plover?")
+        await clock.asked_for(QUIET_SECONDS, times=2)
+        clock.advance(QUIET_SECONDS)
+        await all_is_taken_in(chat)
+        busy.go.set()
+        await chat.until(lambda: len(in_the_group(chat)) > 0)
+
+    assert told(model.requests[-1]).count("what is a plover?") == 1
 
 
 async def test_a_message_that_never_comes_to_rest_is_answered_as_it_stands(

@@ -37,6 +37,22 @@ async def beat(gateway: Gateway) -> None:
     await until(lambda: gateway.lanes.is_free(KEY))
 
 
+async def test_who_was_an_owner_once_hears_nothing_of_what_is_told_to_owners(house: House, chat: FakeAdapter) -> None:
+    clock, again = FakeClock(NOON), FakeAdapter()
+    model = ScriptedModel("hi", "hi", "There is a meeting at one.")
+    both = replace(house, settings=BEATING.replace('["{owner}"]', '["{owner}", "1002"]'))
+    async with both.open(chat, model=model, clock=clock):
+        await ask(chat, "hello")
+        await ask(chat, "hello", sender="1002")
+    async with house.open(again, model=model, clock=clock) as gateway:
+        again.say("may I?", chat_id="77", sender="77")
+        await again.until(lambda: len(again.sent) == 2, what="a code, and a notice")
+        await beat(gateway)
+        await again.until(lambda: len(again.sent) == 3, what="the heartbeat")
+
+    assert sorted(message.chat.id for message in again.sent) == [OWNER, OWNER, "77"]
+
+
 async def test_it_speaks_in_the_chat_in_which_the_owner_wrote_last(house: House, chat: FakeAdapter) -> None:
     clock = FakeClock(NOON)
     work, model = FakeAdapter(account="work"), ScriptedModel("hi", "hi", "hi", "There is a meeting at one.")

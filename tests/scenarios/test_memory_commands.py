@@ -271,6 +271,58 @@ async def test_what_a_running_turn_was_about_to_say_is_not_said_once_it_is_forgo
     assert [SECRET in str(request) for request in clerk.turns] == [True, True, True, False]
 
 
+async def test_a_turn_that_was_steered_is_begun_again_with_all_that_it_was_asked(
+    house: House, chat: FakeAdapter
+) -> None:
+    busy = Held(Say(calls=(call("list", path="memory"),)))
+    steered = Held(f"The code is {SECRET}.")
+    steps: list[Step] = ["noted", busy, steered, "I do not know it."]
+    clerk, clock = Clerk("Title: The safe", lambda request: steps.pop(0)), FakeClock(NOON)
+    async with house.open(chat, model=clerk.model, clock=clock) as gateway:
+        chat.say(f"the code is {SECRET}", chat_id=OWNER, sender=OWNER)
+        await chat.heard()
+        chat.say("which code is it?", chat_id=OWNER, sender=OWNER)
+        await busy.begun.wait()
+        chat.say("in one word, please", chat_id=OWNER, sender=OWNER)
+        await until(lambda: gateway.lanes.waiting("agent:main:main") == 1)
+        busy.go.set()
+        await steered.begun.wait()
+        for text in (f"/memory forget {SECRET}", "/memory forget yes"):
+            chat.say(text, chat_id=OWNER, sender=OWNER)
+            await chat.heard()
+        answer = (await chat.heard()).text
+        chat.say("/status", chat_id=OWNER, sender=OWNER)
+        assert (await chat.heard()).text
+        assert (await gateway.store.backlog()).running == 0
+
+    assert answer.endswith("I do not know it.")
+    last = str(clerk.turns[-1].messages)
+    assert SECRET not in last
+    assert last.count("which code is it?") == last.count("in one word, please") == 1
+
+
+async def test_what_is_said_between_the_question_and_its_yes_is_forgotten_too(stage: Stage) -> None:
+    await stage.say(f"the code is {SECRET}")
+    await stage.say(f"/memory forget {SECRET}")
+    await stage.say(f"it is {SECRET}, is it not?")
+    await stage.say("/memory forget yes")
+    await stage.say("and now?")
+
+    assert "is it not?" not in str(stage.clerk.turns[-1].messages)
+    assert SECRET not in str(stage.clerk.turns[-1].messages)
+
+
+async def test_a_line_that_was_written_since_the_question_stays_and_its_file_is_named(stage: Stage) -> None:
+    stage.write("MEMORY.md", f"{LINE}\n")
+    await stage.say(f"/memory forget {SECRET}")
+    stage.write("MEMORY.md", f"{LINE}\n- my {SECRET} sleeps\n")
+    told = await stage.say("/memory forget yes")
+
+    assert stage.text_of("MEMORY.md") == f"- my {SECRET} sleeps\n"
+    assert "But for the files named here I will not find or read it again." in told
+    assert "- `MEMORY.md` still has lines with these words; write `/memory forget` with the words again" in told
+
+
 async def test_a_turn_that_has_nothing_of_what_is_forgotten_goes_on(house: House, chat: FakeAdapter) -> None:
     held = Held("an answer")
     steps: list[Step] = ["noted", held]

@@ -1,8 +1,8 @@
 -- name: inbox_insert
 INSERT INTO inbox (platform, account, chat, message_id, thread, session, state, outcome, turn, attempts,
-                   received_at, closed_at, message, origin, heard)
+                   received_at, closed_at, message, origin, heard, sender)
 VALUES (:platform, :account, :chat, :message_id, :thread, :session, :state, :outcome, :turn, :turn IS NOT NULL,
-        :now, CASE WHEN :state = 'closed' THEN :now END, :message, :origin, :heard)
+        :now, CASE WHEN :state = 'closed' THEN :now END, :message, :origin, :heard, :sender)
 ON CONFLICT (platform, account, chat, message_id) DO NOTHING
 RETURNING seq
 
@@ -97,11 +97,13 @@ WHERE state IN ('received', 'running') AND origin = 'heartbeat'
 -- name: inbox_newest_chat
 SELECT platform, account, chat, thread FROM inbox
 WHERE session IN (SELECT value FROM json_each(:sessions)) AND state <> 'ignored' AND origin = 'chat'
+  AND (platform, sender) IN (SELECT value ->> 0, value ->> 1 FROM json_each(:people))
 ORDER BY seq DESC LIMIT 1
 
 -- name: inbox_last_chat
 SELECT platform, account, chat, thread, session FROM inbox
 WHERE session IN (SELECT value FROM json_each(:sessions)) AND state <> 'ignored' AND origin = 'chat'
+  AND (platform, sender) IN (SELECT value ->> 0, value ->> 1 FROM json_each(:people))
 ORDER BY platform = 'terminal', seq DESC LIMIT 1
 
 -- name: inbox_start
