@@ -10,12 +10,12 @@ from adapters.grid import Side, grid
 from adapters.spans import Rendered, Span, SpanKind, SpanWriter
 
 if TYPE_CHECKING:
-    from collections.abc import MutableMapping, Sequence
+    from collections.abc import Mapping, MutableMapping, Sequence
 
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-__all__ = ["Rendered", "Span", "SpanKind", "parse", "plain", "read"]
+__all__ = ["Rendered", "Span", "SpanKind", "normal_label", "parse", "plain", "read"]
 
 _NEST_LIMIT = 20  # levels of blocks; the parser drops what lies deeper, so such a source is shown as it was written
 _LONGEST_LANGUAGE = 40
@@ -28,6 +28,8 @@ _LEADING_BLANK_LINES = re.compile(r"(?:[^\S\n]*\n)+")
 # A source without any of these is read as it stands: characters of inline markup, and beginnings and ends of lines that
 # mean something or would be tidied away.
 _MARKUP = re.compile(r"[\\`*_~\[<&|]|^(?:[#>=+-]|\d{1,9}[.)]|[^\S\n])|[^\S\n]$|\n\n\n", re.MULTILINE)
+# Definitions of links at the head, one in a line, as `adapters.references` writes them.
+_DEFINITIONS = re.compile(r"(?:\[(?:\\.|[^\\\[\]\n]){1,999}\]: <[^<>\\\n]{0,2000}>\n)+\n")
 _STYLES: dict[str, SpanKind] = {"strong_open": "bold", "em_open": "italic", "s_open": "strike"}
 
 
@@ -40,7 +42,8 @@ def read(markdown: str) -> Rendered:
     source = _LINE_END.sub("\n", _readable(markdown)).strip("\n").rstrip()
     if not _MARKUP.search(source):
         return Rendered(source)
-    tokens = parse(source)
+    definitions, body = _defined(source)
+    tokens = parse(body, found=definitions)
     rendered = Rendered("") if tokens is None else _Document().read(tokens)
     return rendered if rendered.text else Rendered(source.strip())
 
@@ -63,6 +66,34 @@ def parse(
         if token.level >= _NEST_LIMIT - 1 and token.type in ("blockquote_open", "list_item_open"):
             return None
     return tokens
+
+
+def normal_label(label: str) -> str:
+    """Return the label of a link as the parser compares it: the case of letters and the kind of blanks do not matter."""
+    from markdown_it.common.utils import normalizeReference  # as late as the parser
+
+    return normalizeReference(label)
+
+
+def _defined(source: str) -> "tuple[dict[str, Any], str]":
+    """Return the definitions at the head of a source, as `parse` finds them, and what follows them.
+
+    Where a text is cut, parts that begin with the same definitions are read again and again; each of those is read once.
+    """
+    head = _DEFINITIONS.match(source)
+    lines = [] if head is None else [_definition(line) for line in head[0].split("\n")[:-2]]
+    if head is None or not all(lines):
+        return {}, source
+    references = {label: entry for line in reversed(lines) for label, entry in line.items()}  # the first one holds
+    return {"references": references}, source[head.end() :]
+
+
+@lru_cache(maxsize=4096)
+def _definition(line: str) -> "Mapping[str, Any]":
+    """Return what a line defines, by its label; empty when that is nothing."""
+    found: dict[str, Any] = {}
+    _parser(inline=False).parse(line, found)
+    return cast("Mapping[str, Any]", found.get("references", {}))
 
 
 def _readable(text: str) -> str:

@@ -154,30 +154,26 @@ def signs(
     would be one, and numbered through. `beginning` returns the container that begins in the first line with text from a
     line on.
     """
-    return {
-        item: sign
-        for outer in taken
-        for inner in outer.lists
-        if inner.items[0].first < lines.stop and inner.end > lines.start  # else it has no item in these lines
-        if (sign := _sign(inner, taken, lines, beginning)) != inner.sign
-        for item in inner.items
-        if item.first in lines and item not in taken
-    }
+    found: dict[NumberedList, str] = {}
+    inner = [one for outer in taken for one in outer.lists if one.end > lines.start and one.items[0].first < lines.stop]
+    for one in sorted(inner, key=lambda one: one.end, reverse=True):  # what follows a list ends below it
+        following = _following(one, taken, lines, beginning)
+        other = "" if following is None else found.get(following, following.sign)
+        found[one] = one.sign if one.sign != other else "." if other == ")" else ")"
+    changed = ((one, sign) for one, sign in found.items() if sign != one.sign)
+    return {item: sign for one, sign in changed for item in one.items if item.first in lines and item not in taken}
 
 
-def _sign(
+def _following(
     inner: NumberedList, taken: Sequence[Container], lines: range, beginning: Callable[[int], Container | None]
-) -> str:
-    """Return the sign of a list in a part: not that of the list which follows it there, and did not in the source."""
+) -> NumberedList | None:
+    """Return the list that stands right behind another one in a part; None where something else does, or nothing."""
     following = beginning(inner.end)
-    if inner.parent is None or following is None or following.numbered is None or following.first not in lines:
-        return inner.sign
-    around: Container | None = inner.parent
-    beside = following.parent is around
-    while not beside and around is not None and around.kind == "item" and around in taken:
+    if following is None or following.numbered is None or following.first not in lines:
+        return None
+    around = inner.parent
+    while around is not following.parent:
+        if around is None or around.kind != "item" or around not in taken:
+            return None
         around = around.parent
-        beside = following.parent is around
-    if not beside:
-        return inner.sign
-    other = _sign(following.numbered, taken, lines, beginning)
-    return inner.sign if inner.sign != other else "." if other == ")" else ")"
+    return following.numbered

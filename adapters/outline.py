@@ -190,6 +190,10 @@ class Outline:
         begin = max(self._starts[line], start)
         inner = max(begin, self._starts[line] + margins[shared - 1]) if shared else begin
         quotes = sum(container.kind == "quote" for container in outer[:shared])
+        leaf = self._leaves[line]
+        if begin == start and leaf is not None and leaf.kind == "paragraph_open" and leaf.first < line:
+            rest = self.source[inner : self._starts[line + 1]]  # at the head of a part, its indent would make it code
+            return "> " * quotes, inner + len(rest) - len(rest.lstrip(" \t"))
         if len(outer) > sum(container.kind == "quote" for container in outer):
             return "> " * quotes, inner
         if begin == start:

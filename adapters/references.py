@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-_BRACKETS = re.compile(r"\[((?:\\.|[^\\\[\]]){1,999})\]", re.DOTALL)
+from adapters.markdown import normal_label
+
+_BRACKETS = re.compile(r"\\.|\[((?:\\.|[^\\\[\]]){1,999})\]", re.DOTALL)  # or what is escaped, and begins no label
 _LABEL = re.compile(r"\[((?:\\.|[^\\\[\]])+)\]:", re.DOTALL)
 _BLANKS = re.compile(r"(?:[\r\n]+[ \t>]*|[ \t\f\v])+")  # with the margin of a label that goes on in the next line
 _ENTITY = re.compile(r"&(?=#?\w+;)")
@@ -38,7 +40,7 @@ class References:
             return
         definitions = {label: _definition(source, label, entry, starts) for label, entry in found.items()}
         for match in _BRACKETS.finditer(source):
-            definition = definitions.get(_normal(match[1]))
+            definition = definitions.get(_normal(match[1])) if match[1] else None
             if definition is not None and is_prose(match.start()):
                 self._places.append(match.start())
                 self._uses.append((match.end(), definition))
@@ -59,5 +61,5 @@ def _definition(source: str, label: str, entry: Mapping[str, Any], starts: Seque
 
 
 def _normal(label: str) -> str:
-    """Return a label as the parser compares them."""
-    return _BLANKS.sub(" ", label).strip(" ").lower().upper()
+    """Return a label as the parser compares it."""
+    return normal_label(_BLANKS.sub(" ", label))

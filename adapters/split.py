@@ -176,7 +176,8 @@ class _Splitter:
             size = max(self._size(place, at), 1)
             length = at - place.start
             if size <= self._limit:
-                added, is_hidden = at - fitting, (size - shown) * (fitting - place.start) * _LEAP < shown * (at - fitting)
+                added = at - fitting
+                is_hidden = (size - shown) * (fitting - place.start) * _LEAP < shown * added
                 fitting, shown = at, size
                 if self._limit - size <= self._limit // 32:
                     break

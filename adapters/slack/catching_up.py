@@ -6,10 +6,11 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
+from itertools import chain
 
 from adapters.base import Clock
-from adapters.errors import Rejected
-from adapters.patience import answered
+from adapters.errors import Rejected, Transient
+from adapters.patience import LONGEST_WAIT_SECONDS, answered
 from adapters.payloads import Payload
 from adapters.seen import Seen
 from adapters.slack.calls import Call, history_call
@@ -23,6 +24,8 @@ Place = tuple[str, str | None]  # a channel, and a thread in it
 
 MOST_PLACES = 5_000  # the ones that were heard from last; each is a request, beside what is heard meanwhile
 MOST_PAGES = 25
+ATTEMPTS = 3  # at one place, after which the others come first
+FIRST_REST_SECONDS = 5.0  # before those that Slack could not tell of are asked for again; each time twice as long
 _JOINS = ("channel_join", "group_join")
 OVERLAP = timedelta(seconds=60)  # what is read twice is known by its id; what came out of order is not missed
 
@@ -41,6 +44,7 @@ class Behind:
         self._new: dict[Place, None] = {}  # those that were found, and not read yet
         self._none_new = asyncio.Event()
         self._none_new.set()
+        self._put_off: set[Place] = set()  # those that Slack could not tell of: the others come first
 
     def note(self, seen: Sequence[Seen], *, horizon: datetime) -> None:
         """Take in how far the store has come. A place that was not read since it was noted stays as far behind as it was."""
@@ -70,23 +74,35 @@ class Behind:
     async def read(self, ask: Ask, clock: Clock, *, me: Me) -> AsyncIterator[list[Payload]]:
         """Yield what each place has that may be unheard, as Slack would have delivered it, oldest first.
 
-        A place is done once its messages were taken. One that is gone, or that we may not read, is left out.
+        A place is done once its messages were taken. One that is gone, or that we may not read, is left out; one that
+        Slack cannot tell of now holds up no other.
         """
+        rest = FIRST_REST_SECONDS
         while self._since:
+            if self._put_off >= self._since.keys():
+                await clock.sleep(rest)
+                rest = min(rest * 2, LONGEST_WAIT_SECONDS)
+                self._put_off.clear()
             place = self._next()
-            after = self._since[place]
             try:
-                messages = await messages_since(place, after, ask, clock)
-                if place in self._new:
-                    messages = since_we_came(messages, me)
-                for thread in self._opened(place, messages):
-                    messages += await messages_since((place[0], thread), after, ask, clock)
-            except Rejected as refusal:
-                log.info("not read: %s", refusal, extra={"action": "catch_up", "channel": place[0]})
-                messages = []
+                messages = await self._unheard(place, ask, clock, me=me)
+            except Transient as error:
+                log.info("read later: %s", error, extra={"action": "catch_up", "channel": place[0]})
+                self._put_off.add(place)
+                continue
             if messages:
                 yield deliveries(messages, place[0], team=me.team_id)
             self._done(place)
+
+    async def _unheard(self, place: Place, ask: Ask, clock: Clock, *, me: Me) -> list[Payload]:
+        """Return the messages of a place that may be unheard, and of the threads that hang on them."""
+        after = self._since[place]
+        messages = await readable_since(place, after, ask, clock)
+        if place in self._new:
+            messages = since_we_came(messages, me)
+        for thread in self._opened(place, messages):
+            messages += await readable_since((place[0], thread), after, ask, clock)
+        return messages
 
     @property
     def is_unlisted(self) -> bool:
@@ -97,6 +113,11 @@ class Behind:
     def has_new(self) -> bool:
         """Whether there are, or may be, channels to read that nothing was heard from."""
         return self._unlisted is not None or bool(self._new)
+
+    @property
+    def channels(self) -> set[str]:
+        """The channels that have to be read again, or of which a thread has."""
+        return {channel for channel, _ in self._since}
 
     async def until_none_new(self) -> None:
         """Wait until every channel that nothing was heard from is found and read."""
@@ -126,9 +147,12 @@ class Behind:
             self._none_new.set()
 
     def _next(self) -> Place:
-        """Return the place to read next: of a channel that somebody waits for, a new one, else the one noted first."""
-        wanted = next((place for channel in self._wanted for place in self._since if place[0] == channel), None)
-        return wanted or next(iter(self._new), None) or next(iter(self._since))
+        """Return the place to read next: of a channel that somebody waits for, a new one, else the one noted first.
+
+        What was put off is left out: there is another one.
+        """
+        wanted = (place for channel in self._wanted for place in self._since if place[0] == channel)
+        return next(place for place in chain(wanted, self._new, self._since) if place not in self._put_off)
 
     def _opened(self, place: Place, messages: Sequence[Payload]) -> list[str]:
         """Return the threads that hang on messages which nobody has heard, so that nobody knows them."""
@@ -176,19 +200,32 @@ def deliveries(messages: Sequence[Payload], channel: str, *, team: str) -> list[
     return [{"team_id": team, "event": {"type": "message", **m, "channel": channel}} for m in ordered.values()]
 
 
-async def messages_since(place: Place, after: str, ask: Ask, clock: Clock) -> list[Payload]:
-    """Read what a place has from after a time on. Of a thread, Slack gives the first message too, however old it is."""
+async def readable_since(place: Place, after: str, ask: Ask, clock: Clock) -> list[Payload]:
+    """Read what a place has from a time on: nothing where it is gone, or not ours to read. Raises `Transient` after a while."""
+    try:
+        return await messages_since(place, after, ask, clock, attempts=ATTEMPTS)
+    except Rejected as refusal:
+        log.info("not read: %s", refusal, extra={"action": "catch_up", "channel": place[0]})
+        return []
+
+
+async def messages_since(
+    place: Place, after: str, ask: Ask, clock: Clock, *, attempts: int | None = None
+) -> list[Payload]:
+    """Read what a place has from a time on. Of a thread, Slack gives the first message too, however old it is."""
     messages: list[Payload] = []
-    async for page in pages(partial(history_call, *place, after=after), ask, clock):
+    async for page in pages(partial(history_call, *place, after=after), ask, clock, attempts=attempts):
         messages += [message for message in page.get("messages") or () if str(message.get("ts", "")) > after]
     return messages
 
 
-async def pages(call: Callable[..., Call], ask: Ask, clock: Clock) -> AsyncIterator[Payload]:
+async def pages(
+    call: Callable[..., Call], ask: Ask, clock: Clock, *, attempts: int | None = None
+) -> AsyncIterator[Payload]:
     """Yield the pages of an answer; `call` takes a `cursor`. Where Slack cannot answer now, it is asked again later."""
     cursor = ""
     for _ in range(MOST_PAGES):
-        page = await answered(partial(ask, call(cursor=cursor)), clock)
+        page = await answered(partial(ask, call(cursor=cursor)), clock, attempts=attempts)
         yield page
         cursor = (page.get("response_metadata") or {}).get("next_cursor") or ""
         if not cursor:

@@ -109,7 +109,7 @@ class Client:
         url = await self.socket_url(app_token)
         assert self._app is not None, "nobody takes what would be delivered"
         socket = Socket(app_token, await self._web(app_token), self._app, alive, self._log)
-        socket.wss_uri = url
+        socket.wss_uri, socket.proxy = url, await self._proxies.to(url)
         try:
             async with asyncio.timeout(self._greeting_seconds):
                 await socket.connect()  # type: ignore[no-untyped-call]
@@ -186,9 +186,9 @@ class Client:
         proxy = await self._proxies.to(self._base_url)
         session, token = self._connections(), token or self._token
         if token not in self._clients:
-            self._clients[token] = AsyncWebClient(
-                token, self._base_url, proxy=proxy, session=session, retry_handlers=[], logger=self._log
-            )
+            web = AsyncWebClient(token, self._base_url, session=session, retry_handlers=[], logger=self._log)
+            web.proxy = proxy  # not as an argument: without one, the SDK would take a proxy that is not for this host
+            self._clients[token] = web
         return self._clients[token]
 
     def _connections(self) -> aiohttp.ClientSession:

@@ -10,11 +10,20 @@ from typing import Any, Protocol
 from adapters.base import Clock, DeadLetter, Event, Inbound, Receive
 from adapters.errors import AdapterError, Transient
 from adapters.hearing import BATCH, Hearing
+from adapters.patience import LONGEST_WAIT_SECONDS
 from adapters.payloads import Payload
 from adapters.seen import LastSeen, Seen
 from adapters.slack import recipients, refusals, translate
 from adapters.slack.calls import Call, channels_call
-from adapters.slack.catching_up import Behind, Place, deliveries, messages_since, pages, reading_list
+from adapters.slack.catching_up import (
+    FIRST_REST_SECONDS,
+    Behind,
+    Place,
+    deliveries,
+    messages_since,
+    pages,
+    reading_list,
+)
 from adapters.slack.content import Me
 from adapters.slack.directory import Directory
 from adapters.tasks import until_one_ends
@@ -24,6 +33,7 @@ log = logging.getLogger(__name__)
 CATCH_UP = timedelta(hours=24)  # what is older than this when we come back is not read any more
 HOLD_SECONDS = 60.0  # how long what is said now waits for what was missed before it: Slack asks us to wait for less
 HOLD_FOR_NEW_SECONDS = 10.0  # of each start, in which it waits for what was missed in channels that are new
+ATTEMPTS_TO_DISCOVER = 5  # after which the channels that are known are read
 CHECK_SECONDS = 1.0  # between two looks at whether the socket still answers
 QUIET_SECONDS = 600.0  # after which we look whether there is nothing to hear, or whether we are deaf
 LATE = timedelta(seconds=60)  # what has not come by then does not come
@@ -106,11 +116,11 @@ class Listener:
         """Take what Slack delivers; returns when it is committed, and only then may Slack be told that we have it."""
         self._alive()
         self._delivered_at = self._clock.monotonic()
+        if (other := recipients.not_for(body, self._setting.me)) is not None:
+            return self._turn_away(other)
         removal = translate.removal_in(body, self._setting.me)
         if removal is not None and not self._removed.done():
             self._removed.set_exception(refusals.removed(removal))
-        if (other := recipients.not_for(body, self._setting.me)) is not None:
-            return self._turn_away(other)
         if "command" in body:
             body = {**body, "received_ts": translate.ts_of(self._clock.now())}
         await self._until_read(translate.event_in(body).get("channel"))
@@ -214,6 +224,8 @@ class Listener:
 
     async def _note_how_far(self, *, new_channels: bool) -> Sequence[Seen]:
         seen, horizon = await self._last_seen(), self._clock.now() - CATCH_UP
+        if not new_channels:  # one socket took over from another: what is not heard yet, Slack delivers again
+            self._given_up |= {one.chat_id for one in seen} - self._behind.channels
         self._behind.note(seen, horizon=horizon)
         if new_channels:
             self._behind.look_for_new(seen, horizon=horizon)
@@ -221,18 +233,31 @@ class Listener:
         return seen
 
     async def _read_missed(self, seen: Sequence[Seen]) -> None:
-        if self._behind.is_unlisted:
-            await self._discover(seen)
-        async for bodies in self._behind.read(self._ask, self._clock, me=self._setting.me):
-            for first in range(0, len(bodies), BATCH):  # more at once than may wait would be refused each time
-                await self._offer(*bodies[first : first + BATCH])
+        rest = FIRST_REST_SECONDS
+        while True:
+            if self._behind.is_unlisted:
+                await self._discover(seen)
+            async for bodies in self._behind.read(self._ask, self._clock, me=self._setting.me):
+                for first in range(0, len(bodies), BATCH):  # more at once than may wait would be refused each time
+                    await self._offer(*bodies[first : first + BATCH])
+            if not self._behind.is_unlisted:
+                return
+            await self._clock.sleep(rest)
+            rest = min(rest * 2, LONGEST_WAIT_SECONDS)
 
     async def _discover(self, seen: Sequence[Seen]) -> None:
-        """Find the channels and private chats that nothing was heard from yet."""
+        """Find the channels and private chats that nothing was heard from yet; where Slack cannot tell now, leave it."""
         channels: list[str] = []
         try:
-            async for page in pages(channels_call, self._ask, self._clock):
+            async for page in pages(channels_call, self._ask, self._clock, attempts=ATTEMPTS_TO_DISCOVER):
                 channels += [str(channel["id"]) for channel in page.get("channels") or ()]
+        except Transient as error:
+            log.info(
+                "channels are looked for later: %s",
+                error,
+                extra={"action": "catch_up", "account": self._setting.account},
+            )
+            return
         except AdapterError as error:
             log.info(
                 "not every channel is known: %s", error, extra={"action": "catch_up", "account": self._setting.account}

@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
+_BENEATH = {"wss": "https", "ws": "http"}  # a socket begins as a request, and takes its way
+
 
 class Proxies:
     """Which proxy leads to which host, as every program of this machine is told: by variables, or by its settings."""
@@ -22,7 +24,7 @@ class Proxies:
     async def to(self, url: str) -> str | None:
         """Return the address of the proxy on the way to a URL, with what opens it; None where there is none."""
         place = urlsplit(url)
-        key = place.scheme, place.hostname or ""
+        key = _BENEATH.get(place.scheme, place.scheme), place.hostname or ""
         if key not in self._known:
             self._known[key] = await asyncio.to_thread(self._found, *key)  # it may ask the system, or a name server
         return self._known[key]

@@ -259,3 +259,33 @@ def test_the_text_and_the_links_can_always_be_encoded(source: str) -> None:
     assert "\0" not in rendered.text
     for text in (rendered.text, *(span.data for span in rendered.spans)):
         text.encode()
+
+
+definitions = st.tuples(
+    st.sampled_from(["[a]", "[A]", "[b c]", "[]", "[ ]", r"[d\]]", "[e[f]"]),
+    st.sampled_from(
+        [": <https://e.org/1>", ": <https://e.org/%20x>", ": <>", ": <javascript:x>", ": https://e.org", ":<x>"]
+    ),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(definitions.map("".join), max_size=5),
+    st.sampled_from(["\n", "\n\n", "\n\n\n", "\n\n    ", '\n"title"\n\n']),
+    st.lists(
+        st.sampled_from(["[a]", "[x][b c]", r"[d\]]", "![y][A]", "[a]: <https://e.org/2>", "\n", "> ", "- "]),
+        max_size=6,
+    ),
+)
+def test_a_source_reads_alike_whether_or_not_it_begins_with_definitions(
+    head: list[str], gap: str, words: list[str]
+) -> None:
+    source = "\n".join(head) + gap + " ".join(words)
+
+    rendered, below = read(source), read(f"before\n\n{source}")
+
+    shown = below.text.removeprefix("before").strip()
+    assert rendered.text == (shown or source.strip())  # what would show nothing is shown as it was written
+    assert not shown or marked(rendered) == marked(below)
+    assert not shown or [span.data for span in rendered.spans] == [span.data for span in below.spans]

@@ -12,12 +12,14 @@ import pytest
 from adapters.base import DeadLetter, Event, Inbound
 from adapters.errors import AdapterError, Rejected, Transient, Unauthorized
 from adapters.hearing import ATTEMPTS, MOST_WAITING
+from adapters.patience import LONGEST_WAIT_SECONDS
 from adapters.seen import LastSeen, Seen, nothing_seen
 from adapters.slack.calls import Call
-from adapters.slack.catching_up import MOST_PAGES, Behind, reading_list
+from adapters.slack.catching_up import ATTEMPTS as ATTEMPTS_AT_A_PLACE
+from adapters.slack.catching_up import FIRST_REST_SECONDS, MOST_PAGES, Behind, reading_list
 from adapters.slack.content import Me
 from adapters.slack.directory import Card, Directory
-from adapters.slack.listening import HOLD_SECONDS, PROBED_PLACES, QUIET_SECONDS, Listener
+from adapters.slack.listening import ATTEMPTS_TO_DISCOVER, HOLD_SECONDS, PROBED_PLACES, QUIET_SECONDS, Listener
 from adapters.slack.translate import ts_of
 from memory.testing import FakeClock
 
@@ -65,12 +67,15 @@ class FakeSlack:
     asked: list[Call] = field(default_factory=list)
     sockets: list[FakeSocket] = field(default_factory=list)
     refuse_sockets: AdapterError | None = None
+    refuse: Callable[[Call], AdapterError | None] = lambda call: None
 
     async def ask(self, call: Call, *, repeatable: bool = False) -> Mapping[str, Any]:
         self.asked.append(call)
         await asyncio.sleep(0)
         if self.failures:
             raise self.failures.pop(0)
+        if (refusal := self.refuse(call)) is not None:
+            raise refusal
         arguments = call.arguments
         if call.method == "users.conversations":
             return {"channels": [{"id": channel} for channel in self.channels]}
@@ -319,6 +324,16 @@ async def test_a_persons_own_token_and_another_workspace_end_nothing(
         assert await house.store.texts() == ["hello"]
 
 
+async def test_another_app_of_our_workspace_that_is_removed_ends_nothing(house: House) -> None:
+    theirs = {"team_id": "T1", "user_id": "U0OTHER", "is_bot": True}
+    async with house.running() as (listener, task):
+        await listener.hear({"team_id": "T1", "event": {"type": "app_uninstalled"}, "authorizations": [theirs]})
+        await listener.hear(body("hello"))
+
+        assert not task.done()
+        assert await house.store.texts() == ["hello"]
+
+
 # ── names ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -538,6 +553,57 @@ async def test_a_channel_that_we_may_not_read_holds_up_no_other(house: House) ->
         assert await house.store.texts(1) == ["readable"]
 
 
+async def test_a_thread_that_is_gone_takes_nothing_of_its_channel_along(house: House) -> None:
+    house.seen = [Seen("C1", None, ts(-600))]
+    house.slack.history = {"C1": [message("asked", -400, reply_count=1), message("said", -300)]}
+    gone = Rejected("thread_not_found", reason="thread_gone")
+    house.slack.refuse = lambda call: gone if call.method == "conversations.replies" else None
+
+    async with house.running():
+        assert await house.store.texts(2) == ["asked", "said"]
+
+
+async def test_a_channel_that_slack_cannot_tell_of_holds_up_no_other_and_is_read_later(house: House) -> None:
+    house.seen = [Seen("C0BROKEN", None, ts(-500)), Seen("C1", None, ts(-600))]
+    house.slack.history = {"C1": [message("readable", -300)], "C0BROKEN": [message("after all", -200)]}
+    broken = ["C0BROKEN"]
+    house.slack.refuse = lambda call: Transient("internal") if call.arguments.get("channel") in broken else None
+
+    async with house.running():
+        for _ in range(ATTEMPTS_AT_A_PLACE - 1):
+            await house.until(lambda: house.clock.sleeping > 0)
+            house.clock.advance(LONGEST_WAIT_SECONDS)
+            await asyncio.sleep(0)
+        await house.until(lambda: len(house.store.committed) == 1)
+        broken.clear()
+        await house.until(lambda: house.clock.sleeping > 0)
+        house.clock.advance(FIRST_REST_SECONDS)
+        await house.until(lambda: len(house.store.committed) == 2)
+
+    assert await house.store.texts() == ["readable", "after all"]
+
+
+async def test_known_channels_are_read_while_slack_cannot_tell_of_new_ones_which_are_found_later(house: House) -> None:
+    house.seen = [Seen("C1", None, ts(-600))]
+    house.slack.channels = ["C1", "D0NEW"]
+    house.slack.history = {"C1": [message("known", -300)], "D0NEW": [message("new", -200)]}
+    broken = ["users.conversations"]
+    house.slack.refuse = lambda call: Transient("internal") if call.method in broken else None
+
+    async with house.running():
+        for _ in range(ATTEMPTS_TO_DISCOVER - 1):
+            await house.until(lambda: house.clock.sleeping > 0)
+            house.clock.advance(LONGEST_WAIT_SECONDS)
+            await asyncio.sleep(0)
+        await house.until(lambda: len(house.store.committed) == 1)
+        broken.clear()
+        await house.until(lambda: house.clock.sleeping > 0)
+        house.clock.advance(FIRST_REST_SECONDS)
+        await house.until(lambda: len(house.store.committed) == 2)
+
+    assert await house.store.texts() == ["known", "new"]
+
+
 async def test_reading_waits_as_long_as_slack_asks_for(house: House) -> None:
     house.seen = [Seen("C1", None, ts(-600))]
     house.slack.history = {"C1": [message("missed", -300)]}
@@ -589,6 +655,20 @@ async def test_what_is_said_now_waits_only_so_long_for_what_slack_does_not_tell(
         await listener.hear(body("and the next waits no more", 2))
 
     assert await house.store.texts() == ["now", "and the next waits no more"]
+
+
+async def test_what_is_said_after_one_socket_took_over_from_another_waits_for_nothing(house: House) -> None:
+    house.seen = [Seen("C1", None, ts(-600))]
+
+    async with house.running() as (listener, _):
+        await house.until(lambda: not house.behind.is_behind("C1"))
+        house.slack.failures = [Transient("not now", retry_after_seconds=3_600)]
+        house.slack.sockets[0].replace()
+        await house.until(lambda: house.began == 2 and house.clock.sleeping > 0)
+        hearing = asyncio.create_task(listener.hear(body("now", 1)))
+        await house.until(hearing.done)
+
+    assert await house.store.texts() == ["now"]
 
 
 async def test_a_slash_command_waits_for_nothing_that_was_missed(house: House) -> None:

@@ -25,6 +25,7 @@ async def test_a_proxy_is_taken_with_what_opens_it_but_for_hosts_that_are_reache
     proxies = Proxies(proxies=environment, is_direct=environment.is_direct)
 
     assert await proxies.to("https://slack.test/api/") == "http://me:s%2Fecret@proxy.test:3128"
+    assert await proxies.to("wss://wss.slack.test/?ticket=1") == "http://me:s%2Fecret@proxy.test:3128"
     assert await proxies.to("https://inside.test/a") is None
     assert await proxies.to("http://slack.test/api/") is None
 

@@ -257,6 +257,16 @@ def test_a_quote_that_is_cut_within_a_line_stays_a_quote() -> None:
     assert all(marked == {"quote"} for marked in ({span.kind for span in read(part.text).spans} for part in parts))
 
 
+@pytest.mark.parametrize("marker", ["> ", "> > ", "> - ", "- > ", "- "])
+def test_a_line_with_a_deep_indent_that_goes_on_with_a_paragraph_does_not_become_code(marker: str) -> None:
+    margin = marker.replace("-", " ")
+    source = f"{marker}{'a word or two ' * 5}\n{margin}      the line goes on {'a word or two ' * 4}"
+    parts = split(source, 90, len)
+
+    assert len(parts) > 1
+    assert all("pre" not in {span.kind for span in read(part.text).spans} for part in parts)
+
+
 def test_an_indented_code_line_that_is_cut_stays_code() -> None:
     parts = split("    a long line of code that has to be cut somewhere\n    b", 30, len)
 

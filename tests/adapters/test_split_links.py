@@ -54,6 +54,8 @@ def test_a_link_by_reference_works_wherever_its_definition_falls(use: str, measu
         ("[A  label\nof words]", '[a LABEL of words]: <https://e.org/a b> "title"', "https://e.org/a%20b"),
         ("[ẞ]", "[SS]:\n   https://e.org/s", "https://e.org/s"),
         (r"[a\]b]", r"[a\]b]: https://e.org/?x=1&amp;lt;y&copy", "https://e.org/?x=1&lt;y&copy"),
+        ("[no. 1]", "[NO.\u00a01]: https://e.org/1", "https://e.org/1"),
+        ("[no.\u00a01]", "[no. 1]: https://e.org/1", "https://e.org/1"),
         ("[p]", "[p]: https://e.org/(x)_*y*", "https://e.org/(x)_*y*"),
         ("[d]", "[d]: https://e.org/first\n[D]: https://e.org/second", "https://e.org/first"),
     ],
@@ -80,6 +82,13 @@ def test_a_definition_is_not_repeated_where_nothing_uses_it_and_not_for_code() -
 
     assert ["https://e.org>" in part for part in parts] == [True] + [False] * (len(parts) - 1)
     assert sum("https://e.org/2" in part for part in parts) == 1
+
+
+def test_a_bracket_that_is_escaped_begins_no_label_and_needs_no_definition() -> None:
+    source = rf"\[a] and {WORDS}" + f"\n\n{WORDS}\n\n[a]: https://e.org"
+    first, *_, last = split(source, 250, len)
+
+    assert first.text.startswith(r"\[a] and") and last.text.endswith("[a]: https://e.org")
 
 
 @measures
@@ -136,3 +145,20 @@ def test_definitions_that_are_sent_too_cost_a_measure_each_and_not_one_for_every
     parts = split(f"{uses}\n\n{definitions}", 4000, measure)
 
     assert calls < 2 * 100 + 12 * len(parts)
+
+
+def test_definitions_at_the_end_that_are_not_shown_are_passed_in_a_few_measures() -> None:
+    measured = 0
+
+    def measure(markdown: str) -> int:
+        nonlocal measured
+        measured += len(markdown)
+        return rendered_length(markdown)
+
+    uses = " ".join(f"[{number}]" for number in range(1_000))
+    definitions = "\n".join(f"[{number}]: https://e.org/{number}" for number in range(1_000))
+    source = f"{uses}\n\n{definitions}"
+    parts = split(source, 2_000, measure)
+
+    assert len(parts) == 2
+    assert measured < 12 * len(source)

@@ -83,6 +83,14 @@ def test_a_list_around_another_does_not_run_together_with_it_once_the_outer_item
     assert [part.text for part in parts] == ["1. one\n   1. a word", "2) b word\n\n2. two\n3. three"]
 
 
+def test_lists_that_alternate_their_signs_are_kept_apart_however_many_follow_one_another() -> None:
+    bare = "1. outer\n\n" + "".join(f"   1{'.)'[number % 2]}\n" for number in range(4_000))
+    source = "1. outer\n\n" + "".join(f"   1{'.)'[number % 2]} word{number}\n" for number in range(300)) + "1. next"
+
+    assert all(rendered_length(part.text) <= 4_000 for part in split(bare, 4_000, rendered_length))
+    check(source, 400, rendered_length)
+
+
 def test_a_nested_list_keeps_its_sign_where_nothing_follows_that_it_could_run_together_with() -> None:
     parts = split("1. one\n   1. a word\n   1. b word\n\n   and so on", 28, rendered_length)
 
