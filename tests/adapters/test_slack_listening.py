@@ -563,6 +563,14 @@ async def test_a_thread_that_is_gone_takes_nothing_of_its_channel_along(house: H
         assert await house.store.texts(2) == ["asked", "said"]
 
 
+async def _until_put_off(house: House, attempts: int) -> None:
+    """Let the waits between so many attempts pass."""
+    for _ in range(attempts - 1):
+        await house.until(lambda: house.clock.sleeping > 0)
+        house.clock.advance(LONGEST_WAIT_SECONDS)
+        await asyncio.sleep(0)
+
+
 async def test_a_channel_that_slack_cannot_tell_of_holds_up_no_other_and_is_read_later(house: House) -> None:
     house.seen = [Seen("C0BROKEN", None, ts(-500)), Seen("C1", None, ts(-600))]
     house.slack.history = {"C1": [message("readable", -300)], "C0BROKEN": [message("after all", -200)]}
@@ -570,10 +578,7 @@ async def test_a_channel_that_slack_cannot_tell_of_holds_up_no_other_and_is_read
     house.slack.refuse = lambda call: Transient("internal") if call.arguments.get("channel") in broken else None
 
     async with house.running():
-        for _ in range(ATTEMPTS_AT_A_PLACE - 1):
-            await house.until(lambda: house.clock.sleeping > 0)
-            house.clock.advance(LONGEST_WAIT_SECONDS)
-            await asyncio.sleep(0)
+        await _until_put_off(house, ATTEMPTS_AT_A_PLACE)
         await house.until(lambda: len(house.store.committed) == 1)
         broken.clear()
         await house.until(lambda: house.clock.sleeping > 0)
@@ -591,10 +596,7 @@ async def test_known_channels_are_read_while_slack_cannot_tell_of_new_ones_which
     house.slack.refuse = lambda call: Transient("internal") if call.method in broken else None
 
     async with house.running():
-        for _ in range(ATTEMPTS_TO_DISCOVER - 1):
-            await house.until(lambda: house.clock.sleeping > 0)
-            house.clock.advance(LONGEST_WAIT_SECONDS)
-            await asyncio.sleep(0)
+        await _until_put_off(house, ATTEMPTS_TO_DISCOVER)
         await house.until(lambda: len(house.store.committed) == 1)
         broken.clear()
         await house.until(lambda: house.clock.sleeping > 0)

@@ -40,6 +40,13 @@ async def listening(slack: Workspace, store: Store) -> AsyncIterator[Readiness]:
     await adapter.close()
 
 
+async def one_message_is_known(slack: Workspace, store: Store) -> None:
+    """Let a first run of the account hear one message, in a channel."""
+    async with listening(slack, store):
+        await slack.say("known")
+        await store.messages()
+
+
 async def everything_before_is_taken_in(slack: Workspace, store: Store) -> None:
     """Wait until what Slack delivered so far would be committed, if it did not wait: a command waits for nothing."""
     before = sum("/status" in text for text in texts(store))
@@ -60,9 +67,7 @@ async def test_what_is_said_in_a_place_that_is_new_to_us_waits_for_what_was_miss
     slack: Workspace,
 ) -> None:
     store, private = Store(), await slack.private("bob")
-    async with listening(slack, store):
-        await slack.say("known")
-        await store.messages()
+    await one_message_is_known(slack, store)
     await slack.say("missed", channel=private, sender="bob")
 
     for number in range(2):
@@ -82,9 +87,7 @@ async def test_what_is_said_in_a_known_place_waits_for_what_was_missed_in_new_on
     slack: Workspace,
 ) -> None:
     store, private = Store(), await slack.private("bob")
-    async with listening(slack, store):
-        await slack.say("known")
-        await store.messages()
+    await one_message_is_known(slack, store)
     await slack.say("missed", channel=private, sender="bob")
 
     await slack.rules(Rule("users.conversations", "hold"))
@@ -103,9 +106,7 @@ async def test_what_is_said_in_a_known_place_waits_for_what_was_missed_there_and
     slack: Workspace,
 ) -> None:
     store = Store()
-    async with listening(slack, store):
-        await slack.say("known")
-        await store.messages()
+    await one_message_is_known(slack, store)
     await slack.say("missed")
 
     await slack.rules(Rule("conversations.history", "hold", times=1_000))
@@ -125,9 +126,7 @@ async def test_a_socket_that_is_replaced_while_channels_are_looked_for_does_not_
     slack: Workspace,
 ) -> None:
     store, private = Store(), await slack.private("bob")
-    async with listening(slack, store):
-        await slack.say("known")
-        await store.messages()
+    await one_message_is_known(slack, store)
     await slack.say("missed", channel=private, sender="bob")
 
     await slack.rules(Rule("users.conversations", "hold"))
