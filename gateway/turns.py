@@ -122,7 +122,7 @@ class Turns:
         control.closing = True
         parts = parts_of(control, outcome, parts, now=self._clock.now(), zone=self._clock.zone)
         place = place_of(control.chat)
-        self._delivery.wake(place)  # it begins when this task waits: what it then takes is taken by the same commit
+        self._delivery.wake(place)  # it begins when this task waits: what it then takes can have the same commit
         self._sessions.touched(await self._inbox.finish_turn(control.turn, outcome, parts))
         if overflowed:  # it would again: the next message finds a session that works
             await self._sessions.reset(control.route.session, "overflow")
