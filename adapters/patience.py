@@ -1,7 +1,7 @@
 """Asking a platform again, after growing waits, while it cannot answer."""
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import TypeVar
 
 from adapters.base import Clock
@@ -15,12 +15,20 @@ LONGEST_WAIT_SECONDS = 300.0
 T = TypeVar("T")
 
 
+def growing(first_seconds: float) -> Iterator[float]:
+    """Yield waits in seconds without end, each twice as long as the one before, up to the longest."""
+    seconds = first_seconds
+    while True:
+        yield seconds
+        seconds = min(seconds * 2, LONGEST_WAIT_SECONDS)
+
+
 async def answered(ask: Callable[[], Awaitable[T]], clock: Clock, *, attempts: int | None = None) -> T:
     """Return what `ask` returns, however often it raises `Transient` before, or up to so many `attempts`.
 
     Waits as long as the platform wants, and else twice as long each time. Whatever else `ask` raises is raised.
     """
-    wait, failures = FIRST_WAIT_SECONDS, 0
+    waits, failures = growing(FIRST_WAIT_SECONDS), 0
     while True:
         try:
             return await ask()
@@ -30,6 +38,6 @@ async def answered(ask: Callable[[], Awaitable[T]], clock: Clock, *, attempts: i
                 failures += 1
                 if failures == attempts:
                     raise
-                seconds, wait = wait, min(wait * 2, LONGEST_WAIT_SECONDS)
+                seconds = next(waits)
             log.debug("asked again later: %s", error, extra={"action": "ask", "wait_seconds": seconds})
         await clock.sleep(seconds)

@@ -10,7 +10,7 @@ from itertools import chain
 
 from adapters.base import Clock
 from adapters.errors import Rejected, Transient
-from adapters.patience import LONGEST_WAIT_SECONDS, answered
+from adapters.patience import answered, growing
 from adapters.payloads import Payload
 from adapters.seen import Seen
 from adapters.slack.calls import Call, history_call
@@ -77,11 +77,10 @@ class Behind:
         A place is done once its messages were taken. One that is gone, or that we may not read, is left out; one that
         Slack cannot tell of now holds up no other.
         """
-        rest = FIRST_REST_SECONDS
+        rests = growing(FIRST_REST_SECONDS)
         while self._since:
             if self._put_off >= self._since.keys():
-                await clock.sleep(rest)
-                rest = min(rest * 2, LONGEST_WAIT_SECONDS)
+                await clock.sleep(next(rests))
                 self._put_off.clear()
             place = self._next()
             try:

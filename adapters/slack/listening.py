@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from adapters.base import Clock, DeadLetter, Event, Inbound, Receive
 from adapters.errors import AdapterError, Transient
 from adapters.hearing import BATCH, Hearing
-from adapters.patience import LONGEST_WAIT_SECONDS
+from adapters.patience import growing
 from adapters.payloads import Payload
 from adapters.seen import LastSeen, Seen
 from adapters.slack import recipients, refusals, translate
@@ -233,7 +233,7 @@ class Listener:
         return seen
 
     async def _read_missed(self, seen: Sequence[Seen]) -> None:
-        rest = FIRST_REST_SECONDS
+        rests = growing(FIRST_REST_SECONDS)
         while True:
             if self._behind.is_unlisted:
                 await self._discover(seen)
@@ -242,8 +242,7 @@ class Listener:
                     await self._offer(*bodies[first : first + BATCH])
             if not self._behind.is_unlisted:
                 return
-            await self._clock.sleep(rest)
-            rest = min(rest * 2, LONGEST_WAIT_SECONDS)
+            await self._clock.sleep(next(rests))
 
     async def _discover(self, seen: Sequence[Seen]) -> None:
         """Find the channels and private chats that nothing was heard from yet; where Slack cannot tell now, leave it."""

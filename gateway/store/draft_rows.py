@@ -8,10 +8,11 @@ from adapters.base import Chat
 from gateway.inbox import Part
 from gateway.outbox import Growing, Parcel
 from gateway.store import outbox_rows
+from gateway.store.values import chat_of
 from memory.clock import Clock
 
 if TYPE_CHECKING:
-    from memory.sqlite import Database, Row, Transaction
+    from memory.sqlite import Database, Transaction
 
 
 class DraftRows:
@@ -58,7 +59,7 @@ def unplaced(tx: "Transaction", seq: int) -> None:
 def adopt(tx: "Transaction", turn: str, parts: Sequence[Part]) -> Sequence[Part]:
     """Make the growing message of a turn its first part, if it can be; return the parts that are left to add."""
     row = tx.one("draft_of", turn=turn)
-    if row is None or not parts or parts[0].file_path or parts[0].chat != _chat(row):
+    if row is None or not parts or parts[0].file_path or parts[0].chat != chat_of(row):
         return parts
     first = parts[0]
     tx.run(
@@ -84,7 +85,3 @@ def detach(tx: "Transaction", parcel: Parcel, now: float, error: str, *, remove:
         tx.run("draft_discard_detached", seq=parcel.seq, now=now)
     else:
         tx.run("draft_forget_detached", seq=parcel.seq)
-
-
-def _chat(row: "Row") -> Chat:
-    return Chat(row["platform"], row["account"], row["chat"], row["thread"])

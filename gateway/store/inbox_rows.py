@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from adapters.base import Chat, Inbound
 from gateway.inbox import Arrival, Held, Owners, PairingRequest, Part, Receipt, ReceiptKind, TakenUp
 from gateway.store import conversations, outbox_rows
+from gateway.store.values import chat_of
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -93,9 +94,7 @@ def take_up(
     told: Chat | None = None
     if dropped:
         newest = tx.one("inbox_newest_chat", **found_by(owners))
-        part = notice(
-            dropped, Chat(newest["platform"], newest["account"], newest["chat"], newest["thread"]) if newest else None
-        )
+        part = notice(dropped, chat_of(newest) if newest else None)
         outbox_rows.add(tx, [part], now)
         told = part.chat
     return TakenUp(tuple(held(row) for row in tx.all("inbox_open", since=since)), dropped, told)
@@ -187,6 +186,4 @@ def _for_owner(tx: "Transaction", request: PairingRequest, now: float) -> tuple[
     if request.notice is None or newest is None or not tx.run("owner_told", now=now, before=now - OWNER_TOLD_SECONDS):
         return ()
     waiting = tx.all("pairings", now=now)
-    return (
-        request.notice(len(waiting), Chat(newest["platform"], newest["account"], newest["chat"], newest["thread"])),
-    )
+    return (request.notice(len(waiting), chat_of(newest)),)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from adapters.base import Chat, Choice, Outbound, OutFile
 from gateway.inbox import Part
 from gateway.outbox import Parcel, Place
-from gateway.store.values import Failure
+from gateway.store.values import Failure, chat_of
 
 if TYPE_CHECKING:
     from memory.sqlite import Row, Transaction
@@ -60,7 +60,7 @@ def encoded(choices: Sequence[Choice]) -> str:
 
 
 def _parcel(row: "Row") -> Parcel:
-    chat = Chat(row["platform"], row["account"], row["chat"], row["thread"])
+    chat = chat_of(row)
     file = OutFile(row["file_name"], row["file_path"]) if row["file_path"] else None
     message = Outbound(
         chat=chat,

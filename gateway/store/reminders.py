@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from adapters.base import Chat, ChatKind, Sender
 from gateway.inbox import Arrival, Receipt
 from gateway.store import inbox_rows
+from gateway.store.values import chat_of
 from memory.clock import Clock
 from memory.sqlite import Database
 
@@ -150,7 +151,7 @@ def _reminder(row: "Row") -> Reminder:
     asked = Asked(
         agent=row["agent"],
         session=row["session"],
-        chat=Chat(row["platform"], row["account"], row["chat"], row["thread"]),
+        chat=chat_of(row),
         kind=row["kind"],
         sender=Sender(row["sender"], row["sender_name"]),
         text=row["text"],

@@ -17,7 +17,7 @@ from gateway.store.draft_rows import DraftRows
 from gateway.store.reminders import ReminderRows
 from gateway.store.traces import Traces
 from gateway.store.usage import UsageRows
-from gateway.store.values import Backlog, Guesses, KnownPerson, PendingPairing
+from gateway.store.values import Backlog, Guesses, KnownPerson, PendingPairing, chat_of
 from memory.clock import Clock
 from memory.sqlite import Database, load_migrations, load_statements
 
@@ -168,7 +168,7 @@ class Store:
         row = await self._database.run(lambda tx: tx.one("inbox_last_chat", **inbox_rows.found_by(owners)))
         if row is None:
             return None
-        return Chat(row["platform"], row["account"], row["chat"], row["thread"]), row["session"]
+        return chat_of(row), row["session"]
 
     async def last_seen(self, platform: str, account: str) -> list[Seen]:
         """Return the newest message of every place of an account, for adapters that catch up by history."""

@@ -1,7 +1,15 @@
 """What the store tells beside messages: people, pairing codes, and what waits."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
+
+from adapters.base import Chat
+
+
+def chat_of(row: Mapping[str, Any]) -> Chat:
+    """Return the chat that a row of any table is about."""
+    return Chat(row["platform"], row["account"], row["chat"], row["thread"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,6 +102,13 @@ async def stage(house: House, chat: FakeAdapter) -> AsyncIterator[Stage]:
 # What is shown
 
 
+async def forget(chat: FakeAdapter) -> None:
+    """Let the owner have the secret forgotten, and say yes."""
+    for text in (f"/memory forget {SECRET}", "/memory forget yes"):
+        chat.say(text, chat_id=OWNER, sender=OWNER)
+        await chat.heard()
+
+
 async def test_memory_shows_what_is_remembered_and_what_today_has_brought(stage: Stage) -> None:
     stage.write("MEMORY.md", "# What stays true\n\n<!-- one fact a line -->\n\n- likes tea\n")
     stage.write(TODAY, "- met Bo\n")
@@ -235,9 +242,7 @@ async def test_a_running_turn_is_told_nothing_of_it_any_more(house: House, chat:
     async with house.open(chat, model=clerk.model, clock=clock):
         chat.say(f"the {SECRET} is hungry", chat_id=OWNER, sender=OWNER)
         await held.begun.wait()
-        for text in (f"/memory forget {SECRET}", "/memory forget yes"):
-            chat.say(text, chat_id=OWNER, sender=OWNER)
-            await chat.heard()
+        await forget(chat)
         held.go.set()
         await chat.heard()
 
@@ -257,9 +262,7 @@ async def test_what_a_running_turn_was_about_to_say_is_not_said_once_it_is_forgo
         await chat.heard()
         chat.say("which code is it?", chat_id=OWNER, sender=OWNER)
         await held.begun.wait()
-        for text in (f"/memory forget {SECRET}", "/memory forget yes"):
-            chat.say(text, chat_id=OWNER, sender=OWNER)
-            await chat.heard()
+        await forget(chat)
         held.go.set()
         answer = (await chat.heard()).text
         assert (await gateway.store.backlog()).running == 0
@@ -287,9 +290,7 @@ async def test_a_turn_that_was_steered_is_begun_again_with_all_that_it_was_asked
         await until(lambda: gateway.lanes.waiting("agent:main:main") == 1)
         busy.go.set()
         await steered.begun.wait()
-        for text in (f"/memory forget {SECRET}", "/memory forget yes"):
-            chat.say(text, chat_id=OWNER, sender=OWNER)
-            await chat.heard()
+        await forget(chat)
         answer = (await chat.heard()).text
         chat.say("/status", chat_id=OWNER, sender=OWNER)
         assert (await chat.heard()).text
@@ -332,9 +333,7 @@ async def test_a_turn_that_has_nothing_of_what_is_forgotten_goes_on(house: House
         await chat.heard()
         chat.say("hello", chat_id=ANA, sender=ANA)
         await held.begun.wait()
-        for text in (f"/memory forget {SECRET}", "/memory forget yes"):
-            chat.say(text, chat_id=OWNER, sender=OWNER)
-            await chat.heard()
+        await forget(chat)
         held.go.set()
 
         assert (await chat.heard()).text == "an answer"
